@@ -1,0 +1,95 @@
+# The two commands for newcomers are `make demo` and `make test`. Each sets up what it needs.
+
+PY := .venv/bin/python
+SERVERS ?= all
+JOBS ?= $(shell nproc 2>/dev/null || echo 1)
+
+C_FILES = $(shell find csrc include tests/c -name '*.[ch]' 2>/dev/null)
+NATIVE_INPUTS := $(shell find csrc include -type f 2>/dev/null) setup.py pyproject.toml \
+	$(wildcard cwist_jq/*.c cwist_jq/*.h cwist_jq/_ffi_build.py)
+
+ASAN_ENV := ASAN_OPTIONS=detect_leaks=1:abort_on_error=1:detect_stack_use_after_return=1 \
+	UBSAN_OPTIONS=print_stacktrace=1 LSAN_OPTIONS=suppressions=$(CURDIR)/tests/sanitizers/lsan.supp
+TSAN_ENV := TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=$(CURDIR)/tests/sanitizers/tsan.supp
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build build-c test test-c test-python check demo clean \
+	check-format check-lint check-types check-headers check-gcc check-clang check-asan check-tsan
+
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1|\2/' | \
+		awk -F'|' '{ printf "  make %-14s %s\n", $$1, $$2 }'
+
+setup: ## Install what is missing: system packages, .venv, test servers
+	@.ci/setup
+
+build: build-c build/python.stamp ## Build the C library and the Python package
+
+build-c: | setup
+	@echo "build: the C library, in build/c"
+	@cmake -S csrc -B build/c -DCWIST_JQ_TESTS=ON >build/c.log 2>&1 || { cat build/c.log; exit 1; }
+	@cmake --build build/c -j $(JOBS) >>build/c.log 2>&1 || { cat build/c.log; exit 1; }
+
+build/python.stamp: $(NATIVE_INPUTS) tests/requirements.txt | setup
+	@echo "build: the Python package, in place"
+	@$(PY) -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps -e . \
+		>build/python.log 2>&1 || { cat build/python.log; exit 1; }
+	@touch $@
+
+test: test-c test-python ## Build, then run the C tests and the Python tests on private servers
+
+test-c: build
+	@$(PY) -m tests.run_c build/c --servers $(SERVERS)
+
+test-python: build
+	@echo "test: pytest"
+	@$(PY) -m pytest -q --timeout 300 tests
+
+check: check-format check-lint check-types check-headers check-gcc check-clang check-asan check-tsan ## Format, lint, types, warnings, exports, sanitizers
+	@echo "check: all clean"
+
+check-format: | setup
+	@echo "check: format"
+	@.venv/bin/clang-format --dry-run -Werror $(C_FILES)
+	@.venv/bin/ruff format --check -q .
+
+check-lint: | setup
+	@echo "check: lint"
+	@.venv/bin/ruff check -q .
+	@if [ -d csrc/redis/lua ]; then luacheck -q csrc/redis/lua; fi
+
+check-types: build/python.stamp
+	@echo "check: types"
+	@.venv/bin/mypy --strict cwist_jq tests benchmarks
+
+check-headers: | setup
+	@echo "check: headers"
+	@.ci/check_headers
+
+check-gcc: | setup
+	@echo "check: warnings of gcc, export list"
+	@.ci/build_c build/gcc -DCMAKE_C_COMPILER=gcc -DCMAKE_BUILD_TYPE=Release
+	@$(PY) csrc/tools/check_exports.py build/gcc/libcwist_jq.so
+
+check-clang: | setup
+	@echo "check: warnings of clang"
+	@.ci/build_c build/clang -DCMAKE_C_COMPILER=clang
+
+check-asan: | setup
+	@echo "check: C tests under ASan and UBSan"
+	@.ci/build_c build/asan -DCWIST_JQ_SANITIZE=address,undefined -DCMAKE_BUILD_TYPE=Debug
+	@$(ASAN_ENV) $(PY) -m tests.run_c build/asan
+
+check-tsan: | setup
+	@echo "check: thread tests under TSan"
+	@.ci/build_c build/tsan -DCWIST_JQ_SANITIZE=thread -DCMAKE_C_COMPILER=clang
+	@$(TSAN_ENV) $(PY) -m tests.run_c build/tsan --label tsan
+
+demo: build/python.stamp ## Show the queue at work on private servers of both engines, in about 10 s
+	@$(PY) -m benchmarks.demo
+
+clean: ## Remove what was built; the servers and .venv stay
+	rm -rf build dist *.egg-info cwist_jq/*.so .mypy_cache .pytest_cache .ruff_cache
+	find csrc cwist_jq tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(shell mkdir -p build)

@@ -1,0 +1,249 @@
+/*
+ * What the core and the backends share: objects, errors, time, log, names. Nothing here knows an
+ * engine. Every function may be called from any thread unless its comment says otherwise.
+ *
+ * Inside the library a function returns a status: CWIST_SUCCESS or one of the negative codes of the
+ * public headers. The lowest layer that knows the cause sets the text with cwist_jq__fail(); the
+ * layers above pass the status on. The public functions add operation, queue and server.
+ */
+#ifndef CWIST_JQ_INTERNAL_H
+#define CWIST_JQ_INTERNAL_H
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cwist/sys/job/durable_queue_ext.h>
+
+#if defined(__GNUC__)
+#define CWIST_JQ_PRINTF(text, first) __attribute__((format(printf, text, first)))
+#define CWIST_JQ_MUST_USE __attribute__((warn_unused_result))
+#else
+#define CWIST_JQ_PRINTF(text, first)
+#define CWIST_JQ_MUST_USE
+#endif
+
+/* ---- memory (alloc.c): NULL means out of memory; sizes that overflow are out of memory ---- */
+
+void *cwist_jq__alloc(size_t size);
+void *cwist_jq__calloc(size_t count, size_t size);
+void *cwist_jq__realloc(void *block, size_t size);
+void cwist_jq__free(void *block);
+char *cwist_jq__strdup(const char *text);
+char *cwist_jq__strndup(const char *text, size_t len);
+char *cwist_jq__format(const char *format, ...) CWIST_JQ_PRINTF(1, 2);
+
+/* ---- errors (error.c) ---- */
+
+/* Sets the thread's error text, control characters made harmless, and returns code. */
+int cwist_jq__fail(int code, const char *format, ...) CWIST_JQ_PRINTF(2, 3);
+/* cwist_jq__fail(CWIST_ERROR_NOMEM, ...) with the usual text. */
+int cwist_jq__no_memory(void);
+/* The thread's error text so far, for a layer that wraps or logs it. */
+const char *cwist_jq__error_text(void);
+/* Puts a prefix before the thread's error text. */
+void cwist_jq__error_prefix(const char *format, ...) CWIST_JQ_PRINTF(1, 2);
+
+/* ---- time: monotonic nanoseconds; CWIST_JQ_NEVER is a deadline that does not come ---- */
+
+#define CWIST_JQ_NEVER UINT64_MAX
+#define CWIST_JQ_MS UINT64_C(1000000)
+
+uint64_t cwist_jq__after_ms(uint64_t ms);              /* now + ms, saturating */
+uint64_t cwist_jq__add_ms(uint64_t when, uint64_t ms); /* when + ms, saturating */
+uint64_t cwist_jq__earlier(uint64_t a, uint64_t b);
+bool cwist_jq__passed(uint64_t deadline);
+uint64_t cwist_jq__ms_left(uint64_t deadline); /* rounded up, 0 when passed */
+
+/* ---- back-off (backoff.c): exponential from 10 ms to a cap of 1 s, with full jitter ---- */
+
+typedef struct cwist_jq__backoff {
+    unsigned tries;
+} cwist_jq__backoff;
+
+/* The moment of the next try, never after deadline. Start with a zeroed struct. */
+uint64_t cwist_jq__backoff_next(cwist_jq__backoff *backoff, uint64_t deadline);
+
+/* ---- objects (object.c): counted references, and handles that outlive them safely ---- */
+
+typedef enum cwist_jq__kind {
+    CWIST_JQ_KIND_CONN = 1,
+    CWIST_JQ_KIND_QUEUE,
+    CWIST_JQ_KIND_JOB,
+    CWIST_JQ_KIND_CLAIM
+} cwist_jq__kind;
+
+/* First member of every object that has a public handle. */
+typedef struct cwist_jq__object {
+    atomic_uint references;
+    cwist_jq__kind kind;
+    void (*finish)(void *object); /* called once, when the last reference goes */
+} cwist_jq__object;
+
+void cwist_jq__object_init(void *object, cwist_jq__kind kind, void (*finish)(void *object));
+void cwist_jq__ref(void *object);
+void cwist_jq__unref(void *object); /* NULL is allowed */
+
+/* ---- connections (conn.c) ---- */
+
+typedef struct cwist_jq__ops cwist_jq__ops; /* backend.h */
+
+typedef enum cwist_jq__scheme {
+    CWIST_JQ_SCHEME_REDIS,
+    CWIST_JQ_SCHEME_REDISS,
+    CWIST_JQ_SCHEME_UNIX,
+    CWIST_JQ_SCHEME_NATS,
+    CWIST_JQ_SCHEME_TLS
+} cwist_jq__scheme;
+
+/* A parsed URL (url.c). Strings are owned by it; credentials are decoded. */
+typedef struct cwist_jq__url {
+    cwist_jq__scheme scheme;
+    char *user;     /* NULL: none */
+    char *password; /* NULL: none */
+    char *host;     /* first host; NULL for a unix socket */
+    int port;
+    char *path;    /* unix socket */
+    int database;  /* Redis */
+    char *servers; /* NATS: "nats://a:4222,nats://b:4222", no credentials */
+    char *label;   /* the URL without credentials, for texts */
+} cwist_jq__url;
+
+int cwist_jq__url_parse(cwist_jq__url *url, const char *text) CWIST_JQ_MUST_USE;
+void cwist_jq__url_clear(cwist_jq__url *url);
+
+typedef struct cwist_jq__conn {
+    cwist_jq__object object;
+    const cwist_jq__ops *ops;
+    cwist_jq__url url;
+    uint64_t connect_timeout_ms;
+    uint64_t operation_timeout_ms;
+    cwist_job_log_fn log;
+    void *log_context;
+    void *impl; /* the backend's own part */
+} cwist_jq__conn;
+
+/* Writes one line to the log of the connection. Hold no lock that a queue operation takes. */
+void cwist_jq__log(cwist_jq__conn *conn, int level, const char *format, ...) CWIST_JQ_PRINTF(3, 4);
+
+/* ---- queues (queue.c) ---- */
+
+typedef struct cwist_jq__queue {
+    cwist_jq__object object;
+    cwist_jq__conn *conn; /* counted */
+    char *name;
+    char *consumer; /* never NULL: made unique when the caller gave none */
+    bool consumer_is_ours;
+    uint64_t visibility_ms; /* what this handle asks for */
+    uint32_t max_retries;
+    uint64_t retry_delay_ms;
+    _Atomic uint64_t server_visibility_ms; /* what the server was last seen to keep; 0: unknown */
+    atomic_bool closed;                    /* destroyed: blocked claims must end */
+    atomic_uint interrupts;                /* counts cwist_job_queue_interrupt() calls */
+    void *impl;                            /* the backend's own part */
+} cwist_jq__queue;
+
+/* The visibility by which leases are reckoned: the smaller of the handle's and the server's. */
+uint64_t cwist_jq__lease_ms(const cwist_jq__queue *queue);
+
+/*
+ * A backend tells what visibility the server kept when this handle's claim settled it. The first
+ * difference is logged as one warning with both values.
+ */
+void cwist_jq__visibility_taken_over(cwist_jq__queue *queue, uint64_t previous_ms);
+
+/* ---- names (names.c): every key, subject and stream name is made here ---- */
+
+/* "cwist:jq:<name>:" or, on a cluster, "cwist:jq:{<name>}:". Yours to free; NULL: no memory. */
+char *cwist_jq__redis_prefix(const char *queue, bool cluster);
+/* The stream name: the queue name with . as =2E and : as =3A. Yours to free; NULL: no memory. */
+char *cwist_jq__nats_stream(const char *queue);
+
+#define CWIST_JQ_GROUP "cwist-jq" /* Redis consumer group and NATS durable */
+
+/* ---- rules (options.c): each says what is wrong and what is allowed ---- */
+
+#define CWIST_JQ_TYPE_MAX 255
+#define CWIST_JQ_REASON_MAX 1024
+#define CWIST_JQ_MAX_ATTEMPTS 1000000
+
+/* Checks a type as written on the wire; "" is allowed and means none. */
+int cwist_jq__check_type(const char *type, size_t len) CWIST_JQ_MUST_USE;
+int cwist_jq__check_reason(const char *reason) CWIST_JQ_MUST_USE;
+/* Checks and copies the options into the queue's fields, defaults filled in. */
+int cwist_jq__apply_opts(cwist_jq__queue *queue,
+                         const cwist_job_queue_opts_t *opts) CWIST_JQ_MUST_USE;
+
+/* ---- jobs (job.c) ---- */
+
+/*
+ * One delivery of one job. The strings live in the same block as the struct; the payload lives in
+ * `body`, an object of the backend that is freed with the job.
+ */
+typedef struct cwist_jq__job {
+    cwist_jq__object object;
+    cwist_jq__queue *queue; /* counted */
+    const char *id;
+    const char *type;    /* NULL: none */
+    const char *receipt; /* names this delivery to the server: entry id, ack subject */
+    const void *payload;
+    size_t payload_len;
+    uint32_t attempts;           /* deliveries, this one included */
+    const char *malformed;       /* NULL, or the rule that the stored job breaks */
+    _Atomic uint64_t lease_ends; /* by the local clock */
+    void *body;
+    void (*body_free)(void *body);
+} cwist_jq__job;
+
+/* What a backend knows of a delivery. The strings need not end in NUL and are copied. */
+typedef struct cwist_jq__delivery {
+    const char *id;
+    size_t id_len;
+    const char *type; /* NULL: none; "" is taken as none */
+    size_t type_len;
+    const char *receipt;
+    size_t receipt_len;
+    const void *payload; /* points into body */
+    size_t payload_len;
+    uint32_t attempts;
+    const char *malformed; /* a static text, or NULL */
+    uint64_t lease_ends;
+    void *body;
+    void (*body_free)(void *body);
+} cwist_jq__delivery;
+
+/* Makes a job from a delivery; body is given away, also on failure. */
+int cwist_jq__job_new(cwist_jq__job **job, cwist_jq__queue *queue,
+                      const cwist_jq__delivery *delivery) CWIST_JQ_MUST_USE;
+
+/* ---- claims (claim.c) ---- */
+
+/* A claim under way. One thread at a time. */
+typedef struct cwist_jq__claim {
+    cwist_jq__object object;
+    cwist_jq__queue *queue; /* counted */
+    uint64_t deadline;
+    unsigned interrupts; /* the queue's count when the claim began */
+    bool ended;          /* an error was reported */
+    void *impl;          /* the backend's own part */
+} cwist_jq__claim;
+
+/*
+ * CWIST_SUCCESS while the claim may go on, else CLOSED or INTERRUPTED. A backend that waits asks at
+ * least every CWIST_JQ_SLICE_MS.
+ */
+int cwist_jq__claim_check(const cwist_jq__claim *claim);
+#define CWIST_JQ_SLICE_MS 100
+
+/* Sleeps until `until` in slices; ends early with the result of cwist_jq__claim_check(). */
+int cwist_jq__claim_pause(const cwist_jq__claim *claim, uint64_t until);
+
+/*
+ * Hands back a job that the library itself cannot deliver (rule 14 of docs/states.md): releases it,
+ * logs when that fails, frees the job.
+ */
+void cwist_jq__hand_back(cwist_jq__queue *queue, cwist_jq__job *job);
+
+#endif

@@ -1,0 +1,12 @@
+/* The version of the library at run time. */
+#include <cwist/version.h>
+
+#include "core/internal.h"
+
+#define TEXT(x) #x
+#define VERSION(major, minor, patch) TEXT(major) "." TEXT(minor) "." TEXT(patch)
+
+const char *cwist_job_version(void)
+{
+    return VERSION(CWIST_JQ_VERSION_MAJOR, CWIST_JQ_VERSION_MINOR, CWIST_JQ_VERSION_PATCH);
+}

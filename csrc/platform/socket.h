@@ -1,0 +1,32 @@
+/*
+ * Non-blocking stream sockets with deadlines. They are close-on-exec from birth, keep the peer
+ * checked (TCP keep-alive) and never raise SIGPIPE. A deadline is a moment of cwist_jq__now().
+ * Every failing function returns a negative code with the cause set.
+ */
+#ifndef CWIST_JQ_SOCKET_H
+#define CWIST_JQ_SOCKET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Tries every address of the name. Returns the socket. */
+int cwist_jq__connect_tcp(const char *host, int port, uint64_t deadline);
+int cwist_jq__connect_unix(const char *path, uint64_t deadline);
+
+/* Sends all. IO: *sent tells how much had left when it failed. */
+int cwist_jq__send_all(int fd, const void *data, size_t len, uint64_t deadline, size_t *sent);
+
+/* Waits for data. Returns 1 when some can be read (or the end of the stream), 0 at the deadline. */
+int cwist_jq__wait_readable(int fd, uint64_t deadline);
+
+/* Reads what is there, at most cap. Returns the count (0: nothing now); IO when the peer is gone.
+ */
+long cwist_jq__recv_some(int fd, void *data, size_t cap);
+
+/* True when the peer has neither closed the idle connection nor sent something unasked. */
+bool cwist_jq__socket_is_idle(int fd);
+
+void cwist_jq__socket_close(int fd);
+
+#endif

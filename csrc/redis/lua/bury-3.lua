@@ -1,0 +1,60 @@
+-- Ends a delivery by moving its job to the dead letters.
+--
+-- KEYS: 1 stream, 2 dead, 3 deadbody
+-- ARGV: 1 group, 2 consumer, 3 entry, 4 attempts, 5 cause, 6 reason, 7 job id, 8 type
+-- Returns 1, or 0 when the delivery was given away; then nothing changed.
+--
+-- The body comes before the record: a cut in between (a denied command) leaves the job pending, and
+-- the repeat writes the same body again and the record once.
+--
+-- include: fields
+-- include: pack
+-- include: time
+-- include: fence
+
+local stream, dead, deadbody = KEYS[1], KEYS[2], KEYS[3]
+local group, consumer, entry, attempts = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local cause, reason, id, kind = ARGV[5], ARGV[6], ARGV[7], ARGV[8]
+
+local fields, fault = fence(stream, group, consumer, entry)
+if fault then
+    return fault
+end
+if not fields then
+    return 0
+end
+
+local last_consumer = consumer
+if cause == 'lease-expired' then
+    last_consumer = field(fields, 'cwist-consumer') or consumer
+end
+local first_time = string.match(id, '^%d+') or '0'
+local record = {
+    id, kind, attempts, cause, reason, first_time, string.format('%.0f', now_ms()), last_consumer
+}
+
+-- What the record tells by itself is left out, once; a malformed entry keeps all it has.
+local told = {payload = true}
+if cause ~= 'malformed' then
+    told['type'] = true
+    for _, name in ipairs(OWN) do
+        told[name] = true
+    end
+end
+for i = 1, #fields, 2 do
+    if told[fields[i]] then
+        told[fields[i]] = nil
+    else
+        record[#record + 1] = fields[i]
+        record[#record + 1] = fields[i + 1]
+    end
+end
+
+local payload = field(fields, 'payload')
+if payload then
+    redis.call('HSET', deadbody, id, payload)
+end
+redis.call('RPUSH', dead, MARK .. pack(record))
+redis.call('XDEL', stream, entry)
+redis.call('XACK', stream, group, entry)
+return 1

@@ -1,0 +1,55 @@
+-- include: rules
+-- Stream entries as flat lists of names and values. When a name comes twice, the first counts.
+
+-- Lua hands at most some 8000 values to a command; a longer entry is malformed and is cut here.
+local VALUES_MAX = 6000
+
+local function field(fields, name)
+    for i = 1, #fields, 2 do
+        if fields[i] == name then
+            return fields[i + 1]
+        end
+    end
+    return nil
+end
+
+local function first_id(entry, fields)
+    local id = field(fields, 'cwist-id')
+    if id and is_id(id) then
+        return id
+    end
+    return entry
+end
+
+-- The fields with our own ones set to those in `own`, right behind the payload. One of ours that
+-- breaks its rule is kept, so that whoever claims the entry still sees that it is malformed.
+local function rewrite(fields, own)
+    local out, placed = {}, false
+    local function put(name, value)
+        out[#out + 1] = name
+        out[#out + 1] = value
+    end
+    local function place()
+        for _, name in ipairs(OWN) do
+            local old = field(fields, name)
+            if old and not RULES[name](old) then
+                put(name, old)
+            elseif own[name] then
+                put(name, own[name])
+            end
+        end
+        placed = true
+    end
+    for i = 1, math.min(#fields, VALUES_MAX), 2 do
+        if not RULES[fields[i]] then
+            put(fields[i], fields[i + 1])
+        end
+        if fields[i] == 'payload' and not placed then
+            place()
+        end
+    end
+    if not placed then
+        place()
+    end
+    return out
+end

@@ -1,0 +1,17 @@
+-- What a field of ours must look like (docs/wire-format.md).
+
+local function is_id(text)
+    local time, sequence = string.match(text, '^(%d+)%-(%d+)$')
+    return time ~= nil and #time <= 20 and #sequence <= 20
+end
+
+local function is_count(text)
+    return #text <= 7 and string.match(text, '^%d+$') ~= nil and tonumber(text) <= 1000000
+end
+
+local function is_label(text)
+    return #text <= 128 and string.match(text, '^[!-~]+$') ~= nil
+end
+
+local OWN = {'cwist-id', 'cwist-attempts', 'cwist-consumer'}
+local RULES = {['cwist-id'] = is_id, ['cwist-attempts'] = is_count, ['cwist-consumer'] = is_label}

@@ -1,0 +1,175 @@
+"""Connections to a server that keeps queues."""
+
+from __future__ import annotations
+
+import os
+import warnings
+import weakref
+
+from cwist_jq import _lib, options
+from cwist_jq.errors import Closed, InvalidParam
+from cwist_jq.queue import MAX_RETRIES, RETRY_DELAY, VISIBILITY_TIMEOUT, Queue
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from cwist_jq._native import ConnHandle
+    from cwist_jq.options import Duration
+
+__all__ = ["URL_VARIABLE", "Connection", "connect"]
+
+URL_VARIABLE = "CWIST_JQ_URL"
+CONNECT_TIMEOUT = 2.0
+OPERATION_TIMEOUT = 5.0
+
+
+def connect(
+    url: str | None = None,
+    *,
+    connect_timeout: Duration = CONNECT_TIMEOUT,
+    operation_timeout: Duration = OPERATION_TIMEOUT,
+) -> Connection:
+    """Connects to a Redis server, or to a NATS server with JetStream.
+
+    Example:
+        with cwist_jq.connect("redis://127.0.0.1:6379") as conn:
+            conn.queue("emails").enqueue(b"hello")
+
+    Args:
+        url: redis://[user:password@]host[:port][/db], rediss://..., unix:///path[?db=N],
+            nats://[user:password@]host:port[,host:port] or tls://...; a password may be
+            percent-encoded. None takes it from the environment variable CWIST_JQ_URL.
+        connect_timeout: The time for one attempt to connect: 0.001 to 86400 seconds, or a
+            timedelta.
+        operation_timeout: The time for one call other than claim(), in the same range. Meanwhile a
+            server that cannot be reached is tried again.
+
+    Returns:
+        The connection. Close it, or use it in a with statement.
+
+    Raises:
+        InvalidParam: The URL or a timeout is wrong, or there is no URL.
+        ConnectionFailed: No server answered within the operation timeout.
+        Denied: The server refused the credentials.
+        Unsupported: The engine is not in this build, the server is too old, or JetStream is off.
+    """
+    if url is None:
+        url = os.environ.get(URL_VARIABLE)
+        if not url:
+            raise InvalidParam(f"url is missing: pass one, or set {URL_VARIABLE}")
+    place = options.text("url", url)
+    connect_ms = options.milliseconds("connect_timeout", connect_timeout, 1, options.DAY_MS)
+    operation_ms = options.milliseconds("operation_timeout", operation_timeout, 1, options.DAY_MS)
+    connection = Connection(url.partition(":")[0])
+    connection._open(place, connect_ms, operation_ms)  # noqa: SLF001 (its only maker)
+    return connection
+
+
+class Connection:
+    """A connection to one server. Made by connect(). Any thread may use it."""
+
+    __slots__ = ("__weakref__", "_handle", "_queues", "_scheme")
+
+    def __init__(self, scheme: str) -> None:
+        """Makes a closed connection; connect() opens it."""
+        self._handle: ConnHandle | None = None
+        self._queues: weakref.WeakSet[Queue] = weakref.WeakSet()
+        self._scheme = scheme
+
+    def _open(self, url: bytes, connect_ms: int, operation_ms: int) -> None:
+        self._handle = _lib.connect(url, connect_ms, operation_ms)
+
+    def queue(
+        self,
+        name: str,
+        *,
+        consumer: str | None = None,
+        visibility_timeout: Duration = VISIBILITY_TIMEOUT,
+        max_retries: int = MAX_RETRIES,
+        retry_delay: Duration = RETRY_DELAY,
+    ) -> Queue:
+        """Opens a queue; what it needs on the server is made on first use.
+
+        Args:
+            name: 1 to 128 of A-Z a-z 0-9 _ - . : and not ending in _DEAD.
+            consumer: A label of this worker, 1 to 128 printable ASCII characters without space.
+                None makes a unique one.
+            visibility_timeout: How long a claimed job is kept from other workers: 0.01 to 604800
+                seconds (7 days), or a timedelta. It is kept on the server; a claim with another
+                value changes it for all workers of the queue.
+            max_retries: How often a job is delivered, the first time included, before it becomes a
+                dead letter: 1 to 1000000.
+            retry_delay: How long a nacked job waits: 0 to 31536000 seconds (365 days), or a
+                timedelta.
+
+        Returns:
+            The queue. It is closed with the connection, or earlier by its own close().
+
+        Raises:
+            InvalidParam: An argument is out of its range.
+            Closed: The connection is closed.
+            ConnectionFailed: The server cannot be reached.
+        """
+        label = None if consumer is None else options.text("consumer", consumer)
+        settings = (
+            options.text("name", name),
+            label,
+            options.milliseconds("visibility_timeout", visibility_timeout, 10, 7 * options.DAY_MS),
+            options.count("max_retries", max_retries, 1, 1_000_000),
+            options.milliseconds("retry_delay", retry_delay, 0, 365 * options.DAY_MS),
+        )
+        handle = self._handle
+        if handle is None:
+            raise Closed("the connection is closed")
+        queue = Queue(self, name)
+        queue._open(handle, settings)  # noqa: SLF001 (its only maker)
+        self._queues.add(queue)
+        if self._handle is None:  # closed meanwhile by another thread
+            queue.close()
+        return queue
+
+    @property
+    def closed(self) -> bool:
+        """True after close()."""
+        return self._handle is None
+
+    def close(self) -> None:
+        """Closes the connection and its queues; their blocked claims raise Closed.
+
+        Closing again does nothing. Jobs that are still claimed come back to other workers after the
+        visibility timeout.
+        """
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            for queue in list(self._queues):
+                queue.close()
+            _lib.close_connection(handle)
+
+    def __enter__(self) -> Self:
+        """Returns the connection, which must be open."""
+        if self._handle is None:
+            raise Closed("the connection is closed")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Closes the connection."""
+        self.close()
+
+    def __del__(self, _warn: object = warnings.warn) -> None:
+        """Closes a connection that nobody closed, with a warning."""
+        if getattr(self, "_handle", None) is not None and callable(_warn):
+            _warn(f"unclosed {self!r}", ResourceWarning, source=self)
+            self.close()
+
+    def __repr__(self) -> str:
+        """The kind of server and the state; no part of the URL that could hold a password."""
+        state = "closed" if self._handle is None else "open"
+        return f"<cwist_jq.Connection {self._scheme} {state}>"

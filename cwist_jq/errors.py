@@ -1,0 +1,126 @@
+"""The exceptions of cwist_jq: one root, and under each the builtin that fits."""
+
+from __future__ import annotations
+
+__all__ = [
+    "Closed",
+    "Conflict",
+    "ConnectionFailed",
+    "Denied",
+    "Error",
+    "Interrupted",
+    "InvalidParam",
+    "InvalidType",
+    "LeaseLost",
+    "OutOfMemory",
+    "OutcomeUnknown",
+    "ProtocolError",
+    "Refused",
+    "Timeout",
+    "TooLarge",
+    "Unsupported",
+]
+
+
+class Error(Exception):
+    """The root of all exceptions that cwist_jq raises.
+
+    Attributes:
+        code: The number of the error in the C library, always negative. It decides; the text
+            informs.
+    """
+
+    code: int = -1
+
+    @property
+    def text(self) -> str:
+        """What failed, in one line: the operation, the queue, the server and its own words."""
+        return str(self.args[0]) if self.args else ""
+
+
+class ConnectionFailed(Error, ConnectionError):
+    """No server could be reached within the timeout, or the connection broke."""
+
+    code = -2
+
+
+class OutOfMemory(Error, MemoryError):
+    """This process is out of memory."""
+
+    code = -3
+
+
+class InvalidParam(Error, ValueError):
+    """An argument is outside its range; the text names it and the range. Nothing was sent."""
+
+    code = -4
+
+
+class InvalidType(InvalidParam, TypeError):
+    """An argument has the wrong type; the text names it and the right one. Nothing was sent."""
+
+
+class ProtocolError(Error):
+    """The server answered something that makes no sense."""
+
+    code = -5
+
+
+class Timeout(Error, TimeoutError):
+    """The time for an operation was over. A claim without a job returns None instead."""
+
+    code = -6
+
+
+class LeaseLost(Error):
+    """The job was given to another worker meanwhile; the call changed nothing."""
+
+    code = -21
+
+
+class Closed(Error):
+    """The connection, queue or job is closed or settled, or belongs to another process."""
+
+    code = -22
+
+
+class Unsupported(Error):
+    """This build, or this server, cannot do it."""
+
+    code = -23
+
+
+class TooLarge(Error, ValueError):
+    """The payload is over the limit of the engine, which the text names. Nothing was sent."""
+
+    code = -24
+
+
+class Denied(Error, PermissionError):
+    """Credentials or rights are missing; the text holds the server's words."""
+
+    code = -25
+
+
+class OutcomeUnknown(Error):
+    """The command was sent and its answer was lost: it was done, or it was not."""
+
+    code = -26
+
+
+class Refused(Error):
+    """The server refused: out of memory or disk, read-only, or loading. Nothing was stored."""
+
+    code = -27
+
+
+class Conflict(Error):
+    """What exists on the server is configured differently; the text names both values."""
+
+    code = -28
+
+
+class Interrupted(Error):
+    """Queue.interrupt() ended the claim."""
+
+    code = -29

@@ -1,0 +1,132 @@
+"""Checks and conversion of arguments: durations to milliseconds, texts to bytes.
+
+Nothing is clamped or wrapped. What is refused raises InvalidParam, with the argument's name and the
+allowed range in the text; InvalidType when it is not even of a type that could be right.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from cwist_jq.errors import InvalidParam, InvalidType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import datetime as dt
+    from typing import Union
+
+    Duration = Union[float, dt.timedelta]
+
+__all__ = ["count", "milliseconds", "text", "timeout"]
+
+DAY_MS = 86_400_000
+FOR_EVER_MS = 2**64 - 1
+
+
+def _integer(value: object) -> int | None:
+    """The value as an int when it is a whole number of any type other than bool."""
+    index = getattr(type(value), "__index__", None)
+    if index is None or isinstance(value, bool):
+        return None
+    try:
+        return int(index(value))
+    except TypeError:
+        return None
+
+
+def _exact_milliseconds(value: object) -> float | None:
+    """The duration in milliseconds, not yet rounded; None when it is not a duration."""
+    if isinstance(value, float):
+        return value * 1000
+    whole = _integer(value)
+    if whole is not None:
+        return whole * 1000
+    # Only a program that has imported datetime can pass a timedelta.
+    datetime = sys.modules.get("datetime")
+    if datetime is not None and isinstance(value, datetime.timedelta):
+        micros: int = (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
+        return micros // 1000 if micros % 1000 == 0 else micros / 1000
+    return None
+
+
+def _shown(value: object) -> str:
+    """The value for an error's text; an int of thousands of digits has no text."""
+    try:
+        return repr(value)
+    except ValueError:
+        return "a number of very many digits"
+
+
+def _seconds(ms: int) -> str:
+    """Milliseconds as a decimal number of seconds."""
+    whole, rest = divmod(ms, 1000)
+    return f"{whole}.{rest:03}".rstrip("0").rstrip(".")
+
+
+def milliseconds(field: str, value: object, least: int, most: int, *, extra: str = "") -> int:
+    """Converts a duration to whole milliseconds, to the nearest one.
+
+    Args:
+        field: The name of the argument, for the error's text.
+        value: Seconds (an int or a float) or a timedelta. A positive duration below one millisecond
+            becomes one.
+        least: The smallest allowed number of milliseconds.
+        most: The largest.
+        extra: What else is allowed, for the error's text.
+
+    Raises:
+        InvalidParam: It is negative, NaN, infinite or out of the range.
+        InvalidType: It is a bool, a string or something else that is no duration.
+    """
+    exact = _exact_milliseconds(value)
+    allowed = f"allowed: {_seconds(least)} to {_seconds(most)} seconds, as a number or a timedelta"
+    if exact is None:
+        raise InvalidType(f"{field} is a {type(value).__name__}; {allowed}{extra}")
+    # Compared before rounding, so that nothing outside is rounded into the range. NaN fails too.
+    smallest = 0 if least == 1 else least
+    if not smallest <= exact <= most or (exact == 0 and least > 0):
+        raise InvalidParam(f"{field} is {_shown(value)}; {allowed}{extra}")
+    return max(1, round(exact)) if exact > 0 else 0
+
+
+def timeout(value: object) -> int:
+    """Converts the timeout of a claim; None means for ever."""
+    if value is None:
+        return FOR_EVER_MS
+    return milliseconds("timeout", value, 0, FOR_EVER_MS - 1, extra=", or None to wait for ever")
+
+
+def count(field: str, value: object, least: int, most: int) -> int:
+    """Checks a whole number.
+
+    Raises:
+        InvalidParam: It is out of the range.
+        InvalidType: It is a bool, a float, a string or something else that is no whole number.
+    """
+    whole = _integer(value)
+    if whole is None:
+        raise InvalidType(
+            f"{field} is a {type(value).__name__}; allowed: a whole number from {least} to {most}"
+        )
+    if not least <= whole <= most:
+        raise InvalidParam(f"{field} is {_shown(whole)}; allowed: {least} to {most}")
+    return whole
+
+
+def text(field: str, value: object) -> bytes:
+    """Encodes a text for C; which characters and lengths are allowed is checked there.
+
+    Raises:
+        InvalidParam: It holds a NUL or half of a surrogate pair.
+        InvalidType: It is no str.
+    """
+    if not isinstance(value, str):
+        raise InvalidType(f"{field} is a {type(value).__name__}; allowed: a str")
+    if "\0" in value:
+        raise InvalidParam(
+            f"{field} holds a NUL character; allowed: text without control characters"
+        )
+    try:
+        return value.encode()
+    except UnicodeEncodeError:
+        raise InvalidParam(f"{field} holds half of a surrogate pair; allowed: UTF-8 text") from None

@@ -1,0 +1,1 @@
+"""Tests of cwist_jq and the tools that they need."""

@@ -1,0 +1,183 @@
+#include "harness.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TEST_SECONDS 60
+#define SKIPPED 77
+
+static const char *engine = "";
+
+/* ---- checks ---- */
+
+_Noreturn void harness_fail(const char *file, int line, const char *format, ...)
+{
+    va_list args;
+
+    (void)fprintf(stderr, "%s:%d: ", file, line);
+    va_start(args, format);
+    (void)vfprintf(stderr, format, args);
+    va_end(args);
+    (void)fprintf(stderr, "\n    last error: %s\n", cwist_job_last_error());
+    (void)fflush(NULL);
+    _exit(1);
+}
+
+void harness_check_int(const char *file, int line, const char *text, long long want, long long got)
+{
+    if (want != got) {
+        harness_fail(file, line, "%s is %lld, not %lld", text, got, want);
+    }
+}
+
+void harness_check_str(const char *file, int line, const char *text, const char *want,
+                       const char *got)
+{
+    if (want == NULL || got == NULL ? want != got : strcmp(want, got) != 0) {
+        harness_fail(file, line, "%s is \"%s\", not \"%s\"", text, got != NULL ? got : "(null)",
+                     want != NULL ? want : "(null)");
+    }
+}
+
+void harness_check_code(const char *file, int line, const char *text, int want, cwist_error_t got)
+{
+    if (got.errtype != CWIST_ERR_INT16 || got.error.err_i16 != want) {
+        harness_fail(file, line, "%s gave %s, not %s", text,
+                     cwist_job_error_name(cwist_job_error_code(&got)), cwist_job_error_name(want));
+    }
+}
+
+void harness_check_contains(const char *file, int line, const char *want, const char *got)
+{
+    if (strstr(got, want) == NULL) {
+        harness_fail(file, line, "the text has no \"%s\": %s", want, got);
+    }
+}
+
+/* ---- running ---- */
+
+static int run_one(const test *one)
+{
+    (void)fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        (void)alarm(TEST_SECONDS);
+        one->run();
+        (void)fflush(NULL);
+        exit(0); /* not _exit: leak checkers report here */
+    }
+    int state = 0;
+    if (child < 0 || waitpid(child, &state, 0) != child) {
+        perror("fork");
+        return 1;
+    }
+    bool passed = WIFEXITED(state) && WEXITSTATUS(state) == 0;
+    if (WIFSIGNALED(state)) {
+        (void)fprintf(stderr, "%s: ended by signal %d\n", one->name, WTERMSIG(state));
+    }
+    (void)printf("%s %s\n", passed ? "ok    " : "FAILED", one->name);
+    return passed ? 0 : 1;
+}
+
+int harness_main(int argc, char **argv, const test *tests, size_t count)
+{
+    int failed = 0;
+    int first = 1;
+
+    if (argc > 1 && (strcmp(argv[1], "redis") == 0 || strcmp(argv[1], "nats") == 0)) {
+        engine = argv[1];
+        first = 2;
+        (void)harness_url();
+    }
+    for (size_t i = 0; i < count; i++) {
+        bool wanted = first >= argc;
+        for (int at = first; at < argc; at++) {
+            wanted = wanted || strcmp(argv[at], tests[i].name) == 0;
+        }
+        failed += wanted ? run_one(&tests[i]) : 0;
+    }
+    return failed != 0 ? 1 : 0;
+}
+
+/* ---- servers ---- */
+
+const char *harness_engine(void)
+{
+    return engine;
+}
+
+const char *harness_url(void)
+{
+    const char *url =
+        getenv(strcmp(engine, "nats") == 0 ? "CWIST_TEST_NATS_URL" : "CWIST_TEST_REDIS_URL");
+    if (url == NULL || *url == '\0') {
+        const char *strict = getenv("CWIST_TEST_REQUIRE_DURABLE_QUEUE");
+        bool required = strict != NULL && *strict != '\0' && strcmp(strict, "0") != 0;
+        (void)fprintf(stderr, "no %s server was given%s\n", engine,
+                      required ? ", and CWIST_TEST_REQUIRE_DURABLE_QUEUE asks for it"
+                               : "; skipped");
+        exit(required ? 1 : SKIPPED);
+    }
+    return url;
+}
+
+cwist_job_conn_t *harness_connect(void)
+{
+    cwist_job_conn_t *conn = NULL;
+    CHECK_OK(cwist_job_conn_open(&conn, harness_url(), NULL));
+    return conn;
+}
+
+const char *harness_queue_name(void)
+{
+    static char name[64];
+    static unsigned count;
+    (void)snprintf(name, sizeof name, "t-%ld-%u-%llu", (long)getpid(), count++,
+                   (unsigned long long)harness_now_ms());
+    return name;
+}
+
+cwist_job_queue_t *harness_queue(cwist_job_conn_t *conn, cwist_job_queue_opts_t opts)
+{
+    cwist_job_queue_t *queue = NULL;
+    if (opts.name == NULL) {
+        opts.name = harness_queue_name();
+    }
+    CHECK_OK(cwist_job_queue_open(&queue, conn, &opts));
+    return queue;
+}
+
+cwist_job_t *harness_claim(cwist_job_queue_t *queue)
+{
+    cwist_job_t *job = NULL;
+    CHECK_OK(cwist_job_queue_claim(queue, 5000, &job));
+    CHECK(job != NULL);
+    return job;
+}
+
+void harness_no_job(cwist_job_queue_t *queue)
+{
+    cwist_job_t *job = NULL;
+    CHECK_CODE(CWIST_ERROR_TIMEOUT, cwist_job_queue_claim(queue, 0, &job));
+    CHECK(job == NULL);
+}
+
+void harness_payload_is(const cwist_job_t *job, const char *want)
+{
+    size_t len = 0;
+    const void *payload = cwist_job_payload(job, &len);
+    CHECK(payload != NULL);
+    CHECK_INT(strlen(want), len);
+    CHECK(memcmp(payload, want, len) == 0);
+}
+
+uint64_t harness_now_ms(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}

@@ -1,0 +1,106 @@
+/* Connection URLs: what they mean, and what is refused without repeating a password. */
+#include "core/internal.h"
+#include "harness.h"
+
+static void parse(cwist_jq__url *url, const char *text)
+{
+    CHECK_INT(CWIST_SUCCESS, cwist_jq__url_parse(url, text));
+}
+
+static void a_full_redis_url(void)
+{
+    cwist_jq__url url;
+    parse(&url, "redis://us%65r:p%40ss%3Aword@example.org:7000/3");
+    CHECK_INT(CWIST_JQ_SCHEME_REDIS, url.scheme);
+    CHECK_STR("user", url.user);
+    CHECK_STR("p@ss:word", url.password);
+    CHECK_STR("example.org", url.host);
+    CHECK_INT(7000, url.port);
+    CHECK_INT(3, url.database);
+    CHECK_STR("redis://example.org:7000/3", url.label);
+    cwist_jq__url_clear(&url);
+}
+
+static void parts_that_are_left_out_have_defaults(void)
+{
+    cwist_jq__url url;
+    parse(&url, "redis://:secret@localhost");
+    CHECK_STR(NULL, url.user);
+    CHECK_STR("secret", url.password);
+    CHECK_INT(6379, url.port);
+    CHECK_INT(0, url.database);
+    cwist_jq__url_clear(&url);
+
+    parse(&url, "rediss://[::1]:6380/");
+    CHECK_INT(CWIST_JQ_SCHEME_REDISS, url.scheme);
+    CHECK_STR("::1", url.host);
+    CHECK_STR("rediss://[::1]:6380/0", url.label);
+    cwist_jq__url_clear(&url);
+}
+
+static void a_unix_socket(void)
+{
+    cwist_jq__url url;
+    parse(&url, "unix:///run/redis%20one.sock?db=2");
+    CHECK_STR("/run/redis one.sock", url.path);
+    CHECK_INT(2, url.database);
+    CHECK_STR(NULL, url.host);
+    cwist_jq__url_clear(&url);
+}
+
+static void several_nats_servers(void)
+{
+    cwist_jq__url url;
+    parse(&url, "nats://u:p@a,nats://b:4223,[::1]:5/");
+    CHECK_INT(CWIST_JQ_SCHEME_NATS, url.scheme);
+    CHECK_STR("u", url.user);
+    CHECK_STR("p", url.password);
+    CHECK_STR("a", url.host);
+    CHECK_STR("nats://a:4222,nats://b:4223,nats://[::1]:5", url.servers);
+    CHECK_STR(url.servers, url.label);
+    cwist_jq__url_clear(&url);
+}
+
+static void what_is_refused(void)
+{
+    static const char *const bad[] = {
+        "",
+        "redis",
+        "http://secret@host",
+        "redis://",
+        "redis://secret@",
+        "redis://u:secret@h:0",
+        "redis://u:secret@h:65536",
+        "redis://u:secret@h:",
+        "redis://u:secret@h/one",
+        "redis://u:secret%@h",
+        "redis://u:secret%0@h",
+        "redis://u:secret%00@h",
+        "redis://u:secret%zz@h",
+        "redis://u:secret@[::1",
+        "redis://u:secret@[::1]x",
+        "redis://u:secret@h\r\nPING",
+        "redis://u:secret@h h",
+        "unix://secret",
+        "unix:///p?secret=1",
+        "unix:///p?db=x",
+        "nats://u:secret@a,,b",
+        "nats://u:secret@a:99999",
+        "nats://u:secret@",
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        cwist_jq__url url;
+        if (cwist_jq__url_parse(&url, bad[i]) != CWIST_ERROR_INVALID_PARAM) {
+            harness_fail(__FILE__, __LINE__, "accepted: %s", bad[i]);
+        }
+        CHECK(strstr(cwist_job_last_error(), "secret") == NULL);
+        CHECK_TEXT("redis://[user:password@]host");
+    }
+    cwist_jq__url url;
+    CHECK_INT(CWIST_ERROR_INVALID_PARAM, cwist_jq__url_parse(&url, NULL));
+}
+
+TEST_MAIN({"a_full_redis_url", a_full_redis_url},
+          {"parts_that_are_left_out_have_defaults", parts_that_are_left_out_have_defaults},
+          {"a_unix_socket", a_unix_socket}, {"several_nats_servers", several_nats_servers},
+          {"what_is_refused", what_is_refused})
