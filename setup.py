@@ -126,13 +126,13 @@ class BuildNative(build_ext):
 class SourceDistribution(sdist):
     """Takes along every file that a build from source needs."""
 
-    def add_defaults(self):
-        super().add_defaults()
+    def make_distribution(self):
         for folder in ("include", "csrc", "cwist_jq"):
             files = (path for path in Path(folder).rglob("*") if path.is_file())
             self.filelist.extend(
                 str(path) for path in sorted(files) if path.suffix not in {".pyc", ".so", ".o"}
             )
+        super().make_distribution()
 
 
 if FREE_THREADED and sys.version_info < (3, 14):

@@ -27,7 +27,6 @@ PRODUCERS = 2
 WORKERS = 3
 JOBS = 1500
 QUEUE = "demo"
-OPTIONS = {"visibility_timeout": 1.0, "max_retries": 3, "retry_delay": 0.05}
 PATIENCE = 60.0
 
 
@@ -87,7 +86,7 @@ def handle(job: cwist_jq.Job) -> None:
 def work(url: str, record: Path) -> None:
     """A worker: handles jobs until it is interrupted, and notes each delivery and its end."""
     with cwist_jq.connect(url) as conn, record.open("w", buffering=1) as notes:
-        queue = conn.queue(QUEUE, **OPTIONS)
+        queue = conn.queue(QUEUE, visibility_timeout=1.0, max_retries=3, retry_delay=0.05)
         with contextlib.suppress(KeyboardInterrupt):
             for job in queue:
                 notes.write(f"claimed {job.id} {job.attempts} {time.monotonic()}\n")

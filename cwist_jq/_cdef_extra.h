@@ -1,6 +1,6 @@
 /*
- * What _shim.c adds to the library for Python. cffi reads this file; comments and plain declarations
- * only.
+ * What _shim.c adds to the library for Python. cffi reads this file; comments and plain
+ * declarations only.
  */
 
 /* Codes of the shim, beside the library's: all of those are 0 or negative. */

@@ -20,7 +20,7 @@ typedef struct cwist_py_delivery {
     const char *id;
     const char *type;
     uint32_t attempts;
-    cwist_job_claim_t *claim;  /* NULL: it ended */
+    cwist_job_claim_t *claim;   /* NULL: it ended */
     _Atomic(cwist_job_t *) job; /* NULL: none yet, or settled */
 } cwist_py_delivery;
 

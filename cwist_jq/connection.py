@@ -36,7 +36,8 @@ def connect(
 
     Example:
         with cwist_jq.connect("redis://127.0.0.1:6379") as conn:
-            conn.queue("emails").enqueue(b"hello")
+            queue = conn.queue("emails")
+            queue.enqueue(b"hello")
 
     Args:
         url: redis://[user:password@]host[:port][/db], rediss://..., unix:///path[?db=N],
@@ -166,8 +167,10 @@ class Connection:
     def __del__(self, _warn: object = warnings.warn) -> None:
         """Closes a connection that nobody closed, with a warning."""
         if getattr(self, "_handle", None) is not None and callable(_warn):
-            _warn(f"unclosed {self!r}", ResourceWarning, source=self)
-            self.close()
+            try:
+                _warn(f"unclosed {self!r}", ResourceWarning, source=self)
+            finally:
+                self.close()
 
     def __repr__(self) -> str:
         """The kind of server and the state; no part of the URL that could hold a password."""

@@ -182,8 +182,10 @@ class Queue:
     def __del__(self, _warn: object = warnings.warn) -> None:
         """Closes a queue that nobody closed, with a warning."""
         if getattr(self, "_handle", None) is not None and callable(_warn):
-            _warn(f"unclosed {self!r}", ResourceWarning, source=self)
-            self.close()
+            try:
+                _warn(f"unclosed {self!r}", ResourceWarning, source=self)
+            finally:
+                self.close()
 
     def __repr__(self) -> str:
         """The name and the state."""

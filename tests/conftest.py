@@ -1,6 +1,6 @@
 """Fixtures for both engines, and the gate.
 
-A test that asks for `backend` (or anything made from it: `server`, `url`, `observer`, `conn` …) runs
+A test that asks for `backend` (or what is made from it: `server`, `url`, `observer`, `conn` …) runs
 once for each engine: on the pinned server everywhere, and under tests/conformance on the
 distribution's as well. Markers change that: `@pytest.mark.engine("redis")` picks engines,
 `@pytest.mark.servers("all")` or `("pinned")` picks the servers.
@@ -51,8 +51,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def _backends(metafunc: pytest.Metafunc) -> list[Backend]:
     definition = metafunc.definition
     engines = list(servers.KINDS)
-    for mark in definition.iter_markers("engine"):
-        engines = [engine for engine in engines if engine in mark.args]
+    for chosen in definition.iter_markers("engine"):
+        engines = [engine for engine in engines if engine in chosen.args]
     which = "all" if "conformance" in definition.path.parts else "pinned"
     mark = definition.get_closest_marker("servers")
     if mark is not None:

@@ -16,7 +16,7 @@ import struct
 import threading
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 UP = "up"
 DOWN = "down"
@@ -131,10 +131,10 @@ class Proxy:
             for direction in directions or (UP, DOWN):
                 self._delay[direction] = seconds
 
-    def refuse(self, refusing: bool = True) -> None:
+    def refuse(self) -> None:
         """Closes new connections at once, as a server does that is going down."""
         with self._change:
-            self._refusing = refusing
+            self._refusing = True
 
     def lead_to(self, host: str, port: int) -> None:
         """Sends new connections to another server; open ones stay."""
@@ -187,7 +187,7 @@ class Proxy:
         self.cut()
         self._thread.join(5.0)
 
-    def __enter__(self) -> Proxy:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

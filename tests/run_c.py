@@ -11,7 +11,7 @@ import argparse
 import subprocess
 import sys
 import tempfile
-import xml.etree.ElementTree as ElementTree
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 from . import servers
@@ -34,7 +34,7 @@ def _choices(which: str) -> list[list[str]]:
 def _skipped(results: Path) -> list[str]:
     if not results.exists():
         return []
-    cases = ElementTree.parse(results).getroot().iter("testcase")
+    cases = ET.parse(results).getroot().iter("testcase")
     return [case.get("name", "?") for case in cases if case.find("skipped") is not None]
 
 
@@ -64,7 +64,10 @@ def main() -> int:
     parser.add_argument("--label", help="run only the tests with this label")
     parser.add_argument("--jobs", type=int, default=1, help="how many tests at once")
     options = parser.parse_args()
-    return 0 if all([_round(words, options) for words in _choices(options.servers)]) else 1
+    good = True
+    for words in _choices(options.servers):
+        good = _round(words, options) and good
+    return 0 if good else 1
 
 
 if __name__ == "__main__":

@@ -28,13 +28,10 @@ import time
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 from urllib.parse import quote
 
-if __package__:
-    from . import watchdog
-else:
-    import watchdog
+from . import watchdog
 
 ROOT = Path(__file__).resolve().parent.parent
 STRICT_VARIABLE = "CWIST_TEST_REQUIRE_DURABLE_QUEUE"
@@ -216,7 +213,7 @@ class Server:
         self._process = None
 
     def restart(self, *, crash: bool = False, down: float = 0.0) -> None:
-        """Ends the server (politely, or as a crash does) and starts it on the same port and data."""
+        """Ends the server, politely or as a crash does, and starts it on the same port and data."""
         if crash:
             self.kill()
         else:
@@ -243,7 +240,7 @@ class Server:
             return "(no log)"
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> Self:
         try:
             self.start()
         except BaseException:

@@ -7,7 +7,6 @@ removes the temp folders.
 
 from __future__ import annotations
 
-import atexit
 import os
 import shutil
 import signal
@@ -16,51 +15,49 @@ import sys
 import threading
 from pathlib import Path
 
-_lock = threading.Lock()
-_pipe: int | None = None
-_owner = 0
+
+class _Line:
+    """The writing end of the pipe to this process's helper."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pipe: int | None = None
+        self._owner = 0
+        self._helper: subprocess.Popen[bytes] | None = None
+
+    def tell(self, line: str) -> None:
+        """Sends a line; starts the helper first when this process has none yet."""
+        with self._lock:
+            if self._pipe is None or self._owner != os.getpid():
+                reading, self._pipe = os.pipe()
+                self._owner = os.getpid()
+                self._helper = subprocess.Popen(
+                    [sys.executable, "-S", "-E", str(Path(__file__).resolve())],
+                    stdin=reading,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,
+                )
+                os.close(reading)
+            os.write(self._pipe, line.encode() + b"\n")
 
 
-def _tell(line: str) -> None:
-    global _pipe, _owner
-    with _lock:
-        if _pipe is None or _owner != os.getpid():
-            reading, _pipe = os.pipe()
-            _owner = os.getpid()
-            subprocess.Popen(
-                [sys.executable, "-S", "-E", str(Path(__file__).resolve())],
-                stdin=reading,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-            os.close(reading)
-        os.write(_pipe, line.encode() + b"\n")
+_line = _Line()
 
 
 def watch(pid: int) -> None:
     """Kill this process when the test process is gone."""
-    _tell(f"+{pid}")
+    _line.tell(f"+{pid}")
 
 
 def forget(pid: int) -> None:
     """The process has ended."""
-    _tell(f"-{pid}")
+    _line.tell(f"-{pid}")
 
 
 def watch_folder(folder: str) -> None:
     """Remove this folder when the test process is gone."""
-    _tell(f">{folder}")
-
-
-def _let_go() -> None:
-    global _pipe
-    if _pipe is not None and _owner == os.getpid():
-        os.close(_pipe)
-        _pipe = None
-
-
-atexit.register(_let_go)
+    _line.tell(f">{folder}")
 
 
 def main() -> None:

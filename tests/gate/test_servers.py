@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -104,7 +105,7 @@ def test_servers_end_with_the_process_that_started_them(how: signal.Signals) -> 
     end = time.monotonic() + 10
     while time.monotonic() < end:
         left = [word for word in words[:2] if not _gone(int(word))]
-        left += [word for word in words[2:] if os.path.exists(word)]
+        left += [word for word in words[2:] if Path(word).exists()]
         if not left:
             return
         time.sleep(0.02)

@@ -125,10 +125,22 @@ const char *harness_url(void)
     return url;
 }
 
+/* The private servers keep nothing and are told so at every connection; these tests need no log. */
+static void no_log(void *context, int level, const char *text)
+{
+    (void)context;
+    (void)level;
+    (void)text;
+}
+
 cwist_job_conn_t *harness_connect(void)
 {
     cwist_job_conn_t *conn = NULL;
-    CHECK_OK(cwist_job_conn_open(&conn, harness_url(), NULL));
+    cwist_job_conn_opts_t opts;
+
+    cwist_job_conn_opts_init(&opts);
+    opts.log = no_log;
+    CHECK_OK(cwist_job_conn_open(&conn, harness_url(), &opts));
     return conn;
 }
 
@@ -180,4 +192,13 @@ uint64_t harness_now_ms(void)
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+void harness_pass_ms(unsigned ms)
+{
+    uint64_t end = harness_now_ms() + ms;
+    for (uint64_t now = harness_now_ms(); now < end; now = harness_now_ms()) {
+        struct timespec left = {(time_t)((end - now) / 1000), (long)((end - now) % 1000) * 1000000};
+        (void)nanosleep(&left, NULL);
+    }
 }

@@ -73,4 +73,7 @@ void harness_payload_is(const cwist_job_t *job, const char *want);
 /* Milliseconds of the monotonic clock. */
 uint64_t harness_now_ms(void);
 
+/* Lets time pass, where time itself is what is tested. */
+void harness_pass_ms(unsigned ms);
+
 #endif

@@ -1,0 +1,358 @@
+/*
+ * Connections. One thread connects, everybody else waits for it: a connect cannot be cut short, and
+ * so no caller is inside one when its deadline comes. The thread lives only while a connection is
+ * wanted and missing.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "nats/jetstream.h"
+#include "platform/clock.h"
+#include "platform/detached.h"
+#include "platform/process.h"
+
+#define WRITE_DEADLINE_MS 1000 /* a server that takes nothing for so long is gone */
+#define POLL_MIN_NS UINT64_C(500000)
+#define POLL_MAX_NS UINT64_C(10000000)
+
+static void nats_unref(cwist_jq__nats *nats)
+{
+    if (atomic_fetch_sub(&nats->references, 1) == 1) {
+        cwist_jq__link_unref(nats->link);
+        natsOptions_Destroy(nats->options);
+        cwist_jq__mutex_destroy(&nats->lock);
+        cwist_jq__free(nats);
+    }
+}
+
+/* Keeps the cause of a failed connect. Under the lock. */
+static void note_failure(cwist_jq__nats *nats, int code, bool final)
+{
+    nats->failures++;
+    nats->final = final;
+    nats->code = code;
+    (void)snprintf(nats->text, sizeof nats->text, "%s", cwist_jq__error_text());
+}
+
+/* Keeps the link when one came. True when the connecting thread is done. Under the lock. */
+static bool note_attempt(cwist_jq__nats *nats, cwist_jq__link *link, int code, bool final)
+{
+    if (code == CWIST_SUCCESS) {
+        nats->link = link;
+        nats->backoff.tries = 0;
+        atomic_store(&nats->max_payload, natsConnection_GetMaxPayload(link->nc));
+        return true;
+    }
+    note_failure(nats, code, final);
+    return final;
+}
+
+static void connect_loop(void *argument)
+{
+    cwist_jq__nats *nats = argument;
+    bool done = false;
+
+    cwist_jq__lock(&nats->lock);
+    while (!done && !nats->closed && nats->waiters > 0) {
+        cwist_jq__link *link = NULL;
+        bool final = false;
+        cwist_jq__unlock(&nats->lock);
+        int code = cwist_jq__link_open(&link, nats->options, &final);
+        cwist_jq__lock(&nats->lock);
+        done = note_attempt(nats, link, code, final);
+        if (!done) {
+            uint64_t next = cwist_jq__backoff_next(&nats->backoff, CWIST_JQ_NEVER);
+            cwist_jq__unlock(&nats->lock);
+            cwist_jq__sleep_until(next);
+            cwist_jq__lock(&nats->lock);
+        }
+    }
+    nats->connecting = false;
+    cwist_jq__unlock(&nats->lock);
+    nats_unref(nats);
+}
+
+/* Starts the connecting thread if it does not run. Under the lock. */
+static int start_connecting(cwist_jq__nats *nats)
+{
+    if (nats->connecting) {
+        return CWIST_SUCCESS;
+    }
+    atomic_fetch_add(&nats->references, 1);
+    nats->connecting = true;
+    if (!cwist_jq__start_detached(connect_loop, nats)) {
+        nats->connecting = false;
+        atomic_fetch_sub(&nats->references, 1);
+        return cwist_jq__fail(CWIST_ERROR_NOMEM, "cannot start a thread to connect with");
+    }
+    return CWIST_SUCCESS;
+}
+
+/* The link when it can be used; a broken one is put aside in *old. Under the lock. */
+static cwist_jq__link *present_link(cwist_jq__nats *nats, cwist_jq__link **old)
+{
+    cwist_jq__link *link = nats->link;
+
+    *old = NULL;
+    if (link != NULL && !cwist_jq__link_usable(link)) {
+        *old = link;
+        nats->link = NULL;
+        link = NULL;
+    }
+    if (link != NULL) {
+        cwist_jq__link_ref(link);
+    }
+    return link;
+}
+
+/* Waits for the connecting thread. As a waiter, under the lock. */
+static int await_link(cwist_jq__link **out, cwist_jq__nats *nats, const cwist_jq__wait *wait)
+{
+    uint64_t failures = nats->failures;
+    uint64_t pause = POLL_MIN_NS;
+    int status = CWIST_SUCCESS;
+
+    while (status == CWIST_SUCCESS) {
+        cwist_jq__link *old = NULL;
+        *out = present_link(nats, &old);
+        if (*out == NULL && nats->failures != failures && nats->final) {
+            status = cwist_jq__fail(nats->code, "%s", nats->text);
+        } else if (*out == NULL) {
+            status = start_connecting(nats);
+        }
+        cwist_jq__unlock(&nats->lock);
+        cwist_jq__link_unref(old);
+        if (*out == NULL && status == CWIST_SUCCESS) {
+            status = cwist_jq__wait_check(wait);
+            if (status == CWIST_SUCCESS) {
+                cwist_jq__sleep_until(
+                    cwist_jq__earlier(wait->deadline, cwist_jq__now() + pause));
+                pause = pause * 2 < POLL_MAX_NS ? pause * 2 : POLL_MAX_NS;
+            }
+        }
+        cwist_jq__lock(&nats->lock);
+        if (*out != NULL) {
+            break;
+        }
+    }
+    if (status == CWIST_JQ_PENDING) {
+        (void)cwist_jq__fail(CWIST_ERROR_IO, "%s",
+                             nats->failures > 0 ? nats->text : "cannot connect in time");
+    }
+    return status;
+}
+
+int cwist_jq__link_get(cwist_jq__link **out, cwist_jq__nats *nats, const cwist_jq__wait *wait)
+{
+    cwist_jq__link *old = NULL;
+    int status = CWIST_SUCCESS;
+
+    cwist_jq__lock(&nats->lock);
+    *out = present_link(nats, &old);
+    if (*out == NULL) {
+        nats->waiters++;
+        status = await_link(out, nats, wait);
+        nats->waiters--;
+    }
+    cwist_jq__unlock(&nats->lock);
+    cwist_jq__link_unref(old);
+    return status;
+}
+
+/*
+ * libnats ignores SIGPIPE for the whole process when it starts. It never raises one itself on plain
+ * connections, so the program's own choice is put back; OpenSSL does raise it, so with TLS it stays.
+ */
+static void start_libnats(bool tls)
+{
+    static cwist_jq__mutex once = CWIST_JQ_MUTEX_INIT;
+    static bool started;
+    struct sigaction before;
+
+    cwist_jq__lock(&once);
+    if (!started) {
+        bool known = sigaction(SIGPIPE, NULL, &before) == 0;
+        started = nats_Open(-1) == NATS_OK;
+        if (known && !tls) {
+            (void)sigaction(SIGPIPE, &before, NULL);
+        }
+    }
+    cwist_jq__unlock(&once);
+    if (tls) {
+        struct sigaction ignore;
+        memset(&ignore, 0, sizeof ignore);
+        ignore.sa_handler = SIG_IGN;
+        if (sigaction(SIGPIPE, NULL, &before) == 0 && before.sa_handler == SIG_DFL) {
+            (void)sigaction(SIGPIPE, &ignore, NULL);
+        }
+    }
+}
+
+#define SERVERS_MAX 64
+
+/* Gives libnats the list of servers; it wants them one by one. */
+static natsStatus set_servers(natsOptions *options, const char *list)
+{
+    const char *servers[SERVERS_MAX];
+    int count = 0;
+    char *copy = cwist_jq__strdup(list);
+    natsStatus status = copy != NULL ? NATS_OK : NATS_NO_MEMORY;
+
+    for (char *at = copy; at != NULL && count < SERVERS_MAX;) {
+        char *comma = strchr(at, ',');
+        servers[count++] = at;
+        if (comma != NULL) {
+            *comma++ = '\0';
+        }
+        at = comma;
+    }
+    if (status == NATS_OK) {
+        status = natsOptions_SetServers(options, servers, count);
+    }
+    cwist_jq__free(copy);
+    return status;
+}
+
+static natsStatus set_credentials(natsOptions *options, const cwist_jq__url *url)
+{
+    if (url->user != NULL && url->password != NULL) {
+        return natsOptions_SetUserInfo(options, url->user, url->password);
+    }
+    if (url->user != NULL || url->password != NULL) {
+        return natsOptions_SetToken(options, url->user != NULL ? url->user : url->password);
+    }
+    return NATS_OK;
+}
+
+static natsStatus set_options(natsOptions *options, const cwist_jq__conn *conn)
+{
+    natsStatus status = set_servers(options, conn->url.servers);
+
+    if (status == NATS_OK) {
+        status = set_credentials(options, &conn->url);
+    }
+    if (status == NATS_OK && conn->url.scheme == CWIST_JQ_SCHEME_TLS) {
+        status = natsOptions_SetSecure(options, true);
+    }
+    if (status == NATS_OK) {
+        status = natsOptions_SetAllowReconnect(options, false);
+    }
+    if (status == NATS_OK) {
+        status = natsOptions_SetSendAsap(options, true);
+    }
+    if (status == NATS_OK) {
+        status = natsOptions_SetPingInterval(options, 0); /* needs libnats' timer thread */
+    }
+    if (status == NATS_OK) {
+        status = natsOptions_SetTimeout(options, (int64_t)conn->connect_timeout_ms);
+    }
+    if (status == NATS_OK) {
+        status = natsOptions_SetWriteDeadline(options, WRITE_DEADLINE_MS);
+    }
+    if (status == NATS_OK) {
+        status = natsOptions_SetName(options, "cwist_jq");
+    }
+    return status;
+}
+
+static int make_nats(cwist_jq__conn *conn)
+{
+    cwist_jq__nats *nats = cwist_jq__calloc(1, sizeof *nats);
+
+    if (nats == NULL) {
+        return cwist_jq__no_memory();
+    }
+    start_libnats(conn->url.scheme == CWIST_JQ_SCHEME_TLS);
+    atomic_init(&nats->references, 1);
+    cwist_jq__mutex_init(&nats->lock);
+    nats->process = cwist_jq__process_id();
+    natsStatus status = natsOptions_Create(&nats->options);
+    if (status == NATS_OK) {
+        status = set_options(nats->options, conn);
+    }
+    if (status != NATS_OK) {
+        nats_unref(nats);
+        return cwist_jq__fail(status == NATS_NO_MEMORY ? CWIST_ERROR_NOMEM
+                                                       : CWIST_ERROR_INVALID_PARAM,
+                              "the NATS client refuses the options: %s",
+                              natsStatus_GetText(status));
+    }
+    conn->impl = nats;
+    return CWIST_SUCCESS;
+}
+
+/* Proves that the server is new enough. */
+static int check_version(cwist_jq__nats *nats, const cwist_jq__wait *wait)
+{
+    cwist_jq__link *link = NULL;
+    char url[256] = "";
+    int status = cwist_jq__link_get(&link, nats, wait);
+
+    if (status == CWIST_SUCCESS) {
+        natsStatus known = natsConnection_GetConnectedUrl(link->nc, url, sizeof url);
+        if (known == NATS_OK) {
+            status = cwist_jq__check_greeting(url, wait->deadline);
+        }
+    }
+    cwist_jq__link_unref(link);
+    return status;
+}
+
+/* Proves that JetStream answers for this account. */
+static int check_jetstream(cwist_jq__nats *nats, const cwist_jq__wait *wait)
+{
+    cwist_jq__answer answer;
+    int status = cwist_jq__api(&answer, nats, "$JS.API.INFO", NULL, wait);
+
+    if (status == CWIST_SUCCESS && answer.error != 0) {
+        status = cwist_jq__answer_fail(&answer, "JetStream");
+    }
+    cwist_jq__answer_clear(&answer);
+    return status;
+}
+
+int cwist_jq__nats_ping(cwist_jq__conn *conn, uint64_t deadline)
+{
+    cwist_jq__wait wait = {deadline, NULL};
+
+    return check_jetstream(conn->impl, &wait);
+}
+
+int cwist_jq__nats_open(cwist_jq__conn *conn, uint64_t deadline)
+{
+    cwist_jq__wait wait = {deadline, NULL};
+    int status = make_nats(conn);
+
+    if (status != CWIST_SUCCESS) {
+        return status;
+    }
+    status = check_version(conn->impl, &wait);
+    if (status == CWIST_SUCCESS) {
+        status = check_jetstream(conn->impl, &wait);
+    }
+    if (status == CWIST_JQ_PENDING) {
+        status = CWIST_ERROR_IO; /* link_get has set the text */
+    }
+    if (status != CWIST_SUCCESS) {
+        cwist_jq__nats_close(conn);
+    }
+    return status;
+}
+
+void cwist_jq__nats_close(cwist_jq__conn *conn)
+{
+    cwist_jq__nats *nats = conn->impl;
+
+    conn->impl = NULL;
+    if (nats == NULL || nats->process != cwist_jq__process_id()) {
+        return; /* a forked child must not close the parent's socket */
+    }
+    cwist_jq__lock(&nats->lock);
+    nats->closed = true;
+    cwist_jq__link *link = nats->link;
+    nats->link = NULL;
+    cwist_jq__unlock(&nats->lock);
+    cwist_jq__link_unref(link);
+    nats_unref(nats);
+}

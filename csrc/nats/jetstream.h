@@ -1,0 +1,341 @@
+/*
+ * The NATS JetStream backend.
+ *
+ * libnats is used as a transport only: connect, publish, synchronous subscriptions. Its reconnecting
+ * is off: a connection that broke is replaced by a new one (a new `link`), so nothing is ever
+ * buffered and sent after a lease ended, and everybody knows what was lost with the old one.
+ * Nothing here needs libnats' timer or callback threads, which do not exist in a forked child.
+ */
+#ifndef CWIST_JQ_NATS_JETSTREAM_H
+#define CWIST_JQ_NATS_JETSTREAM_H
+
+#include <nats/nats.h>
+
+#include "core/backend.h"
+#include "nats/json.h"
+#include "platform/thread.h"
+
+/* Internal results beside the public codes and CWIST_JQ_PENDING (the wait is over). */
+enum {
+    CWIST_JQ_NO_RESPONDERS = 2, /* the server has nobody for the subject: nothing was stored */
+    CWIST_JQ_LOST = 3,          /* sent, and no reply will come */
+    CWIST_JQ_UNSENT = 4         /* the connection was gone before anything was sent */
+};
+
+/* How long the server may be late with an answer that has its own time limit. */
+#define CWIST_JQ_LATE_MS 150
+
+/* How long a caller waits: until the deadline, or until its claim (may be NULL) must end. */
+typedef struct cwist_jq__wait {
+    uint64_t deadline;
+    const cwist_jq__claim *claim;
+} cwist_jq__wait;
+
+/* SUCCESS while the wait may go on, PENDING at its deadline, or CLOSED, INTERRUPTED. */
+int cwist_jq__wait_check(const cwist_jq__wait *wait);
+/* The wait's end or `ms` from now, whichever is first; in whole milliseconds from now. */
+int64_t cwist_jq__wait_slice(const cwist_jq__wait *wait, uint64_t ms);
+/* Sleeps until the back-off's next moment; then as wait_check. */
+int cwist_jq__wait_backoff(const cwist_jq__wait *wait, cwist_jq__backoff *backoff);
+
+/* ---- links (link.c): one libnats connection each ---- */
+
+typedef struct cwist_jq__watch cwist_jq__watch;
+
+#define CWIST_JQ_INBOX_SIZE 64
+
+/* A subscription of one's own to one subject, for replies. Used by one thread at a time. */
+typedef struct cwist_jq__inbox {
+    struct cwist_jq__inbox *next;
+    natsSubscription *subscription;
+    char subject[CWIST_JQ_INBOX_SIZE];
+} cwist_jq__inbox;
+
+typedef struct cwist_jq__link {
+    atomic_uint references;
+    atomic_bool broken;
+    atomic_uint inbox_count;
+    natsConnection *nc;
+    cwist_jq__watch *watch; /* outlives the link: libnats calls back late */
+    cwist_jq__mutex lock;   /* the list of free inboxes */
+    cwist_jq__inbox *free_inboxes;
+    char prefix[40]; /* of the inboxes */
+} cwist_jq__link;
+
+/* Connects once. On failure the code, and *final when trying again is pointless. */
+int cwist_jq__link_open(cwist_jq__link **link, natsOptions *options, bool *final);
+void cwist_jq__link_ref(cwist_jq__link *link);
+void cwist_jq__link_unref(cwist_jq__link *link); /* NULL is allowed */
+bool cwist_jq__link_usable(cwist_jq__link *link);
+/* Closes the connection, so that every user of it sees its end at once. */
+void cwist_jq__link_break(cwist_jq__link *link);
+/* Breaks the link unless the server answers a ping within half a second, or by the deadline. */
+void cwist_jq__link_probe(cwist_jq__link *link, uint64_t deadline);
+
+/* A free inbox, or NULL: the link broke or there is no memory. */
+cwist_jq__inbox *cwist_jq__inbox_take(cwist_jq__link *link);
+/* `clean`: nothing can arrive on it any more, so another request may use it. */
+void cwist_jq__inbox_give(cwist_jq__link *link, cwist_jq__inbox *inbox, bool clean);
+
+/* How many permission violations the server has told so far. */
+unsigned cwist_jq__violations(const cwist_jq__link *link);
+/* DENIED with the server's words if one since `seen` names one of the subjects, else SUCCESS. */
+int cwist_jq__violation(cwist_jq__link *link, unsigned seen, const char *subject,
+                        const char *inbox);
+
+/* ---- connections (conn.c) ---- */
+
+/* conn->impl. The connecting thread may outlive the connection, so this is counted apart. */
+typedef struct cwist_jq__nats {
+    atomic_uint references;
+    uint64_t process; /* libnats objects of another process must not be touched */
+    natsOptions *options;
+    cwist_jq__mutex lock; /* what follows */
+    cwist_jq__link *link; /* counted; NULL while there is none */
+    bool connecting;
+    bool closed;
+    unsigned waiters;
+    cwist_jq__backoff backoff;
+    uint64_t failures;
+    bool final; /* the last failure will not go away by trying again */
+    int code;   /* of the last failure, with its text */
+    char text[256];
+    _Atomic int64_t max_payload;
+} cwist_jq__nats;
+
+/*
+ * The present link, counted, connecting first when there is none. PENDING: the wait ended before
+ * there was one; the text says why, and the caller turns it into IO.
+ */
+int cwist_jq__link_get(cwist_jq__link **link, cwist_jq__nats *nats, const cwist_jq__wait *wait);
+
+int cwist_jq__nats_open(cwist_jq__conn *conn, uint64_t deadline);
+int cwist_jq__nats_ping(cwist_jq__conn *conn, uint64_t deadline);
+void cwist_jq__nats_close(cwist_jq__conn *conn);
+
+/*
+ * Reads the greeting of the server at host:port, which carries its version. UNSUPPORTED when the
+ * version is too old; a server that sends no greeting before TLS passes.
+ */
+int cwist_jq__check_greeting(const char *url, uint64_t deadline);
+
+/* libnats makes sockets that programs started later inherit. `before` is what snapshot gave. */
+#define CWIST_JQ_FD_WORDS 64
+typedef struct cwist_jq__fds {
+    uint64_t words[CWIST_JQ_FD_WORDS];
+} cwist_jq__fds;
+void cwist_jq__fds_snapshot(cwist_jq__fds *fds);
+/* Marks the sockets that are new since then and lead to this port close-on-exec. */
+void cwist_jq__close_on_exec(const cwist_jq__fds *before, int port);
+
+/* ---- one message and its reply (request.c) ---- */
+
+typedef struct cwist_jq__header {
+    const char *name;
+    const char *value;
+    char *owned; /* NULL, or the value when it was made for this list */
+} cwist_jq__header;
+
+typedef struct cwist_jq__request {
+    const char *subject;
+    const void *data;
+    size_t len;
+    const cwist_jq__header *headers; /* NULL: none */
+    size_t header_count;
+} cwist_jq__request;
+
+/*
+ * Sends once and waits for the reply; *reply is yours to destroy. Results: SUCCESS, NO_RESPONDERS,
+ * LOST, UNSENT, DENIED, NOMEM, TOO_LARGE, and CLOSED or INTERRUPTED of the wait's claim (sent, and
+ * no longer waited for).
+ */
+int cwist_jq__request_send(natsMsg **reply, cwist_jq__link *link,
+                           const cwist_jq__request *request, const cwist_jq__wait *wait);
+
+/* ---- the JetStream API (api.c) ---- */
+
+/* A reply of the API. */
+typedef struct cwist_jq__answer {
+    natsMsg *message; /* NULL: none */
+    cwist_jq__json json;
+    int64_t error;    /* 0, or the server's err_code */
+    int64_t http;     /* 0, or the server's code */
+    char text[200];   /* the server's words, with the err_code */
+} cwist_jq__answer;
+
+/* Reads an answer out of a message, which it takes over. PROTOCOL when it is none. */
+int cwist_jq__answer_read(cwist_jq__answer *answer, natsMsg *message);
+void cwist_jq__answer_clear(cwist_jq__answer *answer);
+/* True for errors that pass by themselves: no leader yet, starting up. */
+bool cwist_jq__answer_is_temporary(const cwist_jq__answer *answer);
+/* The public code of an error answer, with `what` and the server's words as text. */
+int cwist_jq__answer_fail(const cwist_jq__answer *answer, const char *what);
+
+/*
+ * Asks until there is an answer that is not temporary: for requests that may be repeated. SUCCESS
+ * with an answer, which may hold an error. At the wait's end: IO (or REFUSED, UNSUPPORTED with the
+ * last temporary error).
+ */
+int cwist_jq__api(cwist_jq__answer *answer, cwist_jq__nats *nats, const char *subject,
+                  const char *body, const cwist_jq__wait *wait);
+
+#define CWIST_JQ_ERR_CONSUMER_NOT_FOUND 10014
+#define CWIST_JQ_ERR_NO_MESSAGE 10037
+#define CWIST_JQ_ERR_SEQUENCE_GONE 10057
+#define CWIST_JQ_ERR_STREAM_EXISTS 10058
+#define CWIST_JQ_ERR_STREAM_NOT_FOUND 10059
+#define CWIST_JQ_ERR_WRONG_LAST 10071
+
+/* ---- queues ---- */
+
+/* queue->impl. */
+typedef struct cwist_jq__nats_queue {
+    char *stream; /* "<q>"; "<q>_DEAD" is made of it */
+    char *jobs;   /* "<q>.jobs" */
+    char *next;   /* the subject of pulls */
+    atomic_bool in_setup; /* one thread at a time looks after the streams and the consumer */
+    bool swept;           /* of the thread in setup */
+    atomic_bool stream_known;
+    atomic_bool consumer_known;
+    atomic_bool visibility_set;    /* this handle's claims have settled the visibility once */
+    _Atomic uint64_t look_at;      /* when the consumer is looked at again */
+    cwist_jq__mutex lock;          /* the list of pullers */
+    struct cwist_jq__puller *free_pullers;
+} cwist_jq__nats_queue;
+
+cwist_jq__nats *cwist_jq__nats_of(const cwist_jq__queue *queue);
+cwist_jq__nats_queue *cwist_jq__nats_queue_of(const cwist_jq__queue *queue);
+
+/* ---- streams and the consumer (stream.c, consumer.c, sweep.c) ---- */
+
+/* Makes the stream of the jobs or of the dead letters if missing; CONFLICT if it is another's. */
+int cwist_jq__ensure_jobs(cwist_jq__queue *queue, const cwist_jq__wait *wait);
+int cwist_jq__ensure_dead(cwist_jq__queue *queue, const cwist_jq__wait *wait);
+/* Streams, consumer and visibility, as a claim needs them; quick when they were seen lately. */
+int cwist_jq__ensure_consumer(cwist_jq__queue *queue, const cwist_jq__wait *wait);
+/* What was known of the server may be wrong: look before the next use. */
+void cwist_jq__forget(cwist_jq__queue *queue);
+/* Deletes what a server below 2.10 may keep of jobs up to its ack floor. Bounded. */
+int cwist_jq__sweep(cwist_jq__queue *queue, int64_t floor, const cwist_jq__wait *wait);
+/* Deletes one message of the job stream; one that is gone is fine. */
+int cwist_jq__delete_message(cwist_jq__queue *queue, uint64_t sequence,
+                             const cwist_jq__wait *wait);
+
+/* ---- messages (message.c) ---- */
+
+/* What a delivery tells of itself by its ack subject. */
+typedef struct cwist_jq__ticket {
+    uint64_t delivered;
+    uint64_t sequence;
+    uint64_t stored; /* nanoseconds since 1970, by the server's clock */
+} cwist_jq__ticket;
+
+bool cwist_jq__ticket_read(cwist_jq__ticket *ticket, const char *ack_subject);
+
+/* The value of a header, or NULL. */
+const char *cwist_jq__header_of(natsMsg *message, const char *name);
+/* A decimal number without sign and without superfluous characters. */
+bool cwist_jq__decimal(uint64_t *number, const char *text);
+
+/* Everything that a copy or a dead letter needs to know of a delivery. */
+typedef struct cwist_jq__origin {
+    cwist_jq__ticket ticket;
+    uint64_t first; /* time of the first enqueue, milliseconds */
+    uint64_t from;  /* sequence that this copy replaces; 0: it is no copy */
+    uint64_t spent; /* deliveries before this message */
+    char sequence[24];
+    const char *id;
+    const char *type;
+    size_t type_len;
+    const char *malformed; /* NULL, or the broken rule */
+} cwist_jq__origin;
+
+void cwist_jq__origin_read(cwist_jq__origin *origin, natsMsg *message);
+
+/* A list of headers that grows. After a failed allocation it stays failed. */
+typedef struct cwist_jq__headers {
+    cwist_jq__header *list;
+    size_t count;
+    size_t cap;
+    bool failed;
+} cwist_jq__headers;
+
+/* Names and values are borrowed until the list is cleared. */
+void cwist_jq__headers_add(cwist_jq__headers *headers, const char *name, const char *value);
+/* value is given away. */
+void cwist_jq__headers_own(cwist_jq__headers *headers, const char *name, char *value);
+/* The headers of a job that a move keeps: all but the server's and those that the move writes. */
+void cwist_jq__headers_keep(cwist_jq__headers *headers, natsMsg *message, bool raw);
+/* The header of a type; see docs/wire-format.md for the quoted form. */
+void cwist_jq__headers_type(cwist_jq__headers *headers, const char *type);
+size_t cwist_jq__headers_size(const cwist_jq__headers *headers);
+void cwist_jq__headers_clear(cwist_jq__headers *headers);
+
+/*
+ * libnats gives up on a header block with an empty value. Then the same message is made again from
+ * what the stream holds. *message is replaced; on failure it stays.
+ */
+int cwist_jq__repair_headers(cwist_jq__queue *queue, natsMsg **message,
+                             const cwist_jq__wait *wait);
+
+/* ---- publishing (publish.c) ---- */
+
+int cwist_jq__nats_enqueue(cwist_jq__queue *queue, const void *payload, size_t len,
+                           const char *type, uint64_t deadline, char *id);
+
+/*
+ * Publishes to a stream of the queue (dead: of the dead letters), once for each subject: a repeat is
+ * refused by the server, and that is success. Before each sending `lease` (0: none) must not be
+ * over: then LEASE_LOST if nothing was sent.
+ */
+int cwist_jq__publish_once(cwist_jq__queue *queue, cwist_jq__request *request, bool dead,
+                           const _Atomic uint64_t *lease, const cwist_jq__wait *wait);
+
+/* ---- pulls and claims (pull.c, claim.c) ---- */
+
+/* An inbox for pulled messages and the pull that is under way on it. */
+typedef struct cwist_jq__puller {
+    struct cwist_jq__puller *next;
+    cwist_jq__link *link; /* counted */
+    cwist_jq__inbox *inbox;
+    bool asked;          /* a pull is under way */
+    unsigned violations; /* as of the pull */
+    uint64_t ends;       /* when the server ends the pull by itself */
+    uint64_t empty;      /* what arrives now arrived after this moment */
+} cwist_jq__puller;
+
+/* A puller that is ready for a pull, on the present link. Results as link_get. */
+int cwist_jq__puller_take(cwist_jq__puller **puller, cwist_jq__queue *queue,
+                          const cwist_jq__wait *wait);
+/* Back to the queue's list, or away when it cannot be used again. NULL is allowed. */
+void cwist_jq__puller_give(cwist_jq__queue *queue, cwist_jq__puller *puller);
+void cwist_jq__puller_free(cwist_jq__puller *puller);
+/* Asks for one message; the server waits for it until the deadline (0: it does not wait). */
+int cwist_jq__pull(cwist_jq__queue *queue, cwist_jq__puller *puller, uint64_t deadline);
+/* Waits at most ms. PENDING: nothing yet; NO_RESPONDERS, LOST. */
+int cwist_jq__pull_next(natsMsg **message, cwist_jq__puller *puller, uint64_t ms);
+/* Takes the pull back and gives a message that was under way, or NULL. Ends the puller's use. */
+natsMsg *cwist_jq__pull_cancel(cwist_jq__puller *puller);
+
+int cwist_jq__nats_claim_start(cwist_jq__claim *claim);
+int cwist_jq__nats_claim_wait(cwist_jq__claim *claim, uint64_t until, cwist_jq__job **job);
+void cwist_jq__nats_claim_end(cwist_jq__claim *claim);
+
+/* ---- the ends of a delivery (settle.c, move.c) ---- */
+
+/* Sends an acknowledgement and waits until the server has it; see settle.c for the results. */
+int cwist_jq__confirm(cwist_jq__queue *queue, cwist_jq__job *job, const char *word, bool fenced,
+                      bool repeat, uint64_t *sent_at, const cwist_jq__wait *wait);
+
+int cwist_jq__nats_ack(cwist_jq__queue *queue, cwist_jq__job *job, uint64_t deadline);
+int cwist_jq__nats_retry(cwist_jq__queue *queue, cwist_jq__job *job, uint64_t delay_ms,
+                         uint64_t deadline);
+int cwist_jq__nats_extend(cwist_jq__queue *queue, cwist_jq__job *job, uint64_t deadline);
+int cwist_jq__nats_release(cwist_jq__queue *queue, cwist_jq__job *job, uint64_t deadline);
+int cwist_jq__nats_bury(cwist_jq__queue *queue, cwist_jq__job *job, cwist_jq__cause cause,
+                        const char *text, uint64_t deadline);
+
+/* The moment at which a lease that began at `start` is over for us: before it is for the server. */
+uint64_t cwist_jq__lease_end(const cwist_jq__queue *queue, uint64_t start);
+
+#endif

@@ -1,0 +1,295 @@
+/* A link is one libnats connection. It is never mended: when it breaks, another takes its place. */
+#include <stdio.h>
+#include <string.h>
+
+#include "nats/jetstream.h"
+#include "platform/process.h"
+
+#define VIOLATIONS 8
+#define VIOLATION_SIZE 256
+#define PROBE_MS 500
+
+/*
+ * What the server complains about out of turn. libnats calls back from a thread of its own, also
+ * after the connection is destroyed, so this is counted apart from the link.
+ */
+struct cwist_jq__watch {
+    atomic_uint references;
+    cwist_jq__mutex lock;
+    atomic_uint count;
+    char texts[VIOLATIONS][VIOLATION_SIZE]; /* the newest, in a ring */
+};
+
+static void watch_unref(cwist_jq__watch *watch)
+{
+    if (atomic_fetch_sub(&watch->references, 1) == 1) {
+        cwist_jq__mutex_destroy(&watch->lock);
+        cwist_jq__free(watch);
+    }
+}
+
+static void on_error(natsConnection *nc, natsSubscription *subscription, natsStatus error,
+                     void *closure)
+{
+    cwist_jq__watch *watch = closure;
+    const char *text = NULL;
+
+    (void)subscription;
+    if (error != NATS_NOT_PERMITTED) {
+        return;
+    }
+    text = nats_GetLastError(NULL); /* of this thread: libnats sets it for the callback */
+    if (text == NULL || *text == '\0') {
+        (void)natsConnection_GetLastError(nc, &text);
+    }
+    cwist_jq__lock(&watch->lock);
+    unsigned place = atomic_load(&watch->count) % VIOLATIONS;
+    (void)snprintf(watch->texts[place], VIOLATION_SIZE, "%s",
+                   text != NULL ? text : "permissions violation");
+    atomic_fetch_add(&watch->count, 1);
+    cwist_jq__unlock(&watch->lock);
+}
+
+/* The last callback of a connection that was once up. */
+static void on_closed(natsConnection *nc, void *closure)
+{
+    (void)nc;
+    watch_unref(closure);
+}
+
+unsigned cwist_jq__violations(const cwist_jq__link *link)
+{
+    return atomic_load(&link->watch->count);
+}
+
+/* The text names the subject in quotes; a longer subject with the same beginning is another. */
+static bool names_subject(const char *text, const char *subject)
+{
+    size_t len = subject != NULL ? strlen(subject) : 0;
+
+    for (const char *at = text; len > 0 && (at = strstr(at, subject)) != NULL; at++) {
+        if (at > text && at[-1] == '"' && at[len] == '"') {
+            return true;
+        }
+    }
+    return false;
+}
+
+int cwist_jq__violation(cwist_jq__link *link, unsigned seen, const char *subject,
+                        const char *inbox)
+{
+    cwist_jq__watch *watch = link->watch;
+    char text[VIOLATION_SIZE] = "";
+
+    if (atomic_load(&watch->count) == seen) {
+        return CWIST_SUCCESS;
+    }
+    cwist_jq__lock(&watch->lock);
+    unsigned count = atomic_load(&watch->count);
+    unsigned fresh = count - seen < VIOLATIONS ? count - seen : VIOLATIONS;
+    for (unsigned i = 1; i <= fresh; i++) {
+        const char *at = watch->texts[(count - i) % VIOLATIONS];
+        if (names_subject(at, subject) || names_subject(at, inbox)) {
+            (void)snprintf(text, sizeof text, "%s", at);
+        }
+    }
+    cwist_jq__unlock(&watch->lock);
+    return text[0] == '\0' ? CWIST_SUCCESS
+                           : cwist_jq__fail(CWIST_ERROR_DENIED, "the server said: %s", text);
+}
+
+/* The public code of a failed connect, and whether trying again is pointless. */
+static int connect_code(natsStatus status, bool *final)
+{
+    *final = true;
+    switch (status) {
+    case NATS_CONNECTION_AUTH_FAILED:
+    case NATS_NOT_PERMITTED:
+        return CWIST_ERROR_DENIED;
+    case NATS_SECURE_CONNECTION_WANTED:
+    case NATS_SECURE_CONNECTION_REQUIRED:
+        return CWIST_ERROR_UNSUPPORTED;
+    case NATS_SSL_ERROR:
+        return CWIST_ERROR_IO;
+    case NATS_NO_MEMORY:
+        return CWIST_ERROR_NOMEM;
+    default:
+        *final = false;
+        return CWIST_ERROR_IO;
+    }
+}
+
+/* libnats puts "(file.c:123): " before its texts. */
+static const char *without_place(const char *text)
+{
+    const char *after = text != NULL && *text == '(' ? strstr(text, "): ") : NULL;
+    return after != NULL ? after + 3 : text;
+}
+
+static int fail_connect(natsStatus status, bool *final)
+{
+    int code = connect_code(status, final);
+    const char *text = without_place(nats_GetLastError(NULL));
+    const char *name = natsStatus_GetText(status);
+
+    if (text == NULL || *text == '\0' || strcmp(text, name) == 0) {
+        return cwist_jq__fail(code, "cannot connect: %s", name);
+    }
+    return cwist_jq__fail(code, "cannot connect: %s (%s)", name, text);
+}
+
+static int connected_port(natsConnection *nc)
+{
+    char url[256] = "";
+    unsigned port = 0;
+
+    if (natsConnection_GetConnectedUrl(nc, url, sizeof url) == NATS_OK) {
+        const char *colon = strrchr(url, ':');
+        for (const char *at = colon; at != NULL && at[1] >= '0' && at[1] <= '9'; at++) {
+            port = port * 10 + (unsigned)(at[1] - '0');
+        }
+    }
+    return (int)port;
+}
+
+static natsStatus connect_once(cwist_jq__link *link, natsOptions *options)
+{
+    cwist_jq__fds before;
+    natsStatus status = natsOptions_SetErrorHandler(options, on_error, link->watch);
+
+    if (status == NATS_OK) {
+        status = natsOptions_SetClosedCB(options, on_closed, link->watch);
+    }
+    if (status == NATS_OK) {
+        cwist_jq__fds_snapshot(&before);
+        status = natsConnection_Connect(&link->nc, options);
+    }
+    if (status == NATS_OK) {
+        atomic_fetch_add(&link->watch->references, 1); /* given back by on_closed */
+        cwist_jq__close_on_exec(&before, connected_port(link->nc));
+    }
+    return status;
+}
+
+int cwist_jq__link_open(cwist_jq__link **out, natsOptions *options, bool *final)
+{
+    cwist_jq__link *link = cwist_jq__calloc(1, sizeof *link);
+    cwist_jq__watch *watch = cwist_jq__calloc(1, sizeof *watch);
+
+    *out = NULL;
+    *final = true;
+    if (link == NULL || watch == NULL) {
+        cwist_jq__free(link);
+        cwist_jq__free(watch);
+        return cwist_jq__no_memory();
+    }
+    atomic_init(&watch->references, 2); /* the link's and, for now, this function's */
+    cwist_jq__mutex_init(&watch->lock);
+    atomic_init(&link->references, 1);
+    cwist_jq__mutex_init(&link->lock);
+    link->watch = watch;
+    /* Not libnats' own names: those repeat in a forked child. */
+    (void)snprintf(link->prefix, sizeof link->prefix, "_INBOX.%016llx%08llx",
+                   (unsigned long long)cwist_jq__random(),
+                   (unsigned long long)(cwist_jq__random() & 0xFFFFFFFFu));
+
+    natsStatus status = connect_once(link, options);
+    int code = CWIST_SUCCESS;
+    if (status == NATS_OK) {
+        *out = link;
+    } else {
+        code = fail_connect(status, final);
+        link->nc = NULL;
+        cwist_jq__link_unref(link);
+    }
+    watch_unref(watch);
+    return code;
+}
+
+void cwist_jq__link_ref(cwist_jq__link *link)
+{
+    atomic_fetch_add(&link->references, 1);
+}
+
+static void free_inbox(cwist_jq__inbox *inbox)
+{
+    natsSubscription_Destroy(inbox->subscription);
+    cwist_jq__free(inbox);
+}
+
+void cwist_jq__link_unref(cwist_jq__link *link)
+{
+    if (link == NULL || atomic_fetch_sub(&link->references, 1) != 1) {
+        return;
+    }
+    while (link->free_inboxes != NULL) {
+        cwist_jq__inbox *inbox = link->free_inboxes;
+        link->free_inboxes = inbox->next;
+        free_inbox(inbox);
+    }
+    natsConnection_Destroy(link->nc);
+    cwist_jq__mutex_destroy(&link->lock);
+    watch_unref(link->watch);
+    cwist_jq__free(link);
+}
+
+bool cwist_jq__link_usable(cwist_jq__link *link)
+{
+    return !atomic_load(&link->broken) && !natsConnection_IsClosed(link->nc);
+}
+
+void cwist_jq__link_break(cwist_jq__link *link)
+{
+    if (!atomic_exchange(&link->broken, true)) {
+        natsConnection_Close(link->nc);
+    }
+}
+
+void cwist_jq__link_probe(cwist_jq__link *link, uint64_t deadline)
+{
+    uint64_t left = cwist_jq__ms_left(deadline);
+    int64_t ms = (int64_t)(left < PROBE_MS ? left : PROBE_MS);
+
+    if (ms > 0 && natsConnection_FlushTimeout(link->nc, ms) != NATS_OK) {
+        cwist_jq__link_break(link);
+    }
+}
+
+static cwist_jq__inbox *make_inbox(cwist_jq__link *link)
+{
+    cwist_jq__inbox *inbox = cwist_jq__calloc(1, sizeof *inbox);
+
+    if (inbox == NULL) {
+        return NULL;
+    }
+    (void)snprintf(inbox->subject, sizeof inbox->subject, "%s.%u", link->prefix,
+                   atomic_fetch_add(&link->inbox_count, 1));
+    if (natsConnection_SubscribeSync(&inbox->subscription, link->nc, inbox->subject) != NATS_OK) {
+        cwist_jq__free(inbox);
+        return NULL;
+    }
+    return inbox;
+}
+
+cwist_jq__inbox *cwist_jq__inbox_take(cwist_jq__link *link)
+{
+    cwist_jq__lock(&link->lock);
+    cwist_jq__inbox *inbox = link->free_inboxes;
+    if (inbox != NULL) {
+        link->free_inboxes = inbox->next;
+    }
+    cwist_jq__unlock(&link->lock);
+    return inbox != NULL ? inbox : make_inbox(link);
+}
+
+void cwist_jq__inbox_give(cwist_jq__link *link, cwist_jq__inbox *inbox, bool clean)
+{
+    if (!clean) {
+        free_inbox(inbox);
+        return;
+    }
+    cwist_jq__lock(&link->lock);
+    inbox->next = link->free_inboxes;
+    link->free_inboxes = inbox;
+    cwist_jq__unlock(&link->lock);
+}

@@ -1,0 +1,161 @@
+/* The two streams of a queue: made when missing, checked when not. */
+#include <stdio.h>
+#include <string.h>
+
+#include "nats/jetstream.h"
+
+/* A stream as this backend wants it. */
+typedef struct plan {
+    const char *name;
+    const char *retention;
+    const char *subjects[2]; /* the second may be NULL */
+} plan;
+
+static int conflict(const plan *wanted, const char *what, const char *has, const char *wants)
+{
+    return cwist_jq__fail(CWIST_ERROR_CONFLICT,
+                          "stream %s exists with %s %s; this queue needs %s; move its messages "
+                          "and delete it, or use another queue name",
+                          wanted->name, what, has, wants);
+}
+
+static int check_word(const plan *wanted, cwist_jq__json config, const char *what,
+                      const char *wants)
+{
+    char has[64];
+    cwist_jq__json value = cwist_jq__json_member(config, what);
+
+    if (cwist_jq__json_is(value, wants)) {
+        return CWIST_SUCCESS;
+    }
+    cwist_jq__json_copy(value, has, sizeof has);
+    return conflict(wanted, what, has[0] != '\0' ? has : "(none)", wants);
+}
+
+/* The subjects must be there; more than these are not ours to judge. */
+static int check_subjects(const plan *wanted, cwist_jq__json config)
+{
+    cwist_jq__json subjects = cwist_jq__json_member(config, "subjects");
+
+    for (size_t i = 0; i < 2 && wanted->subjects[i] != NULL; i++) {
+        cwist_jq__json item = {NULL, 0};
+        bool found = false;
+        while (!found && cwist_jq__json_each(subjects, &item)) {
+            found = cwist_jq__json_is(item, wanted->subjects[i]);
+        }
+        if (!found) {
+            char has[160];
+            (void)snprintf(has, sizeof has, "%.*s", (int)(subjects.len < 150 ? subjects.len : 150),
+                           subjects.text != NULL ? subjects.text : "");
+            return conflict(wanted, "subjects", has[0] != '\0' ? has : "(none)",
+                            wanted->subjects[i]);
+        }
+    }
+    return CWIST_SUCCESS;
+}
+
+static int check_stream(const plan *wanted, cwist_jq__json config)
+{
+    int status = check_word(wanted, config, "retention", wanted->retention);
+
+    if (status == CWIST_SUCCESS) {
+        status = check_word(wanted, config, "storage", "file");
+    }
+    if (status == CWIST_SUCCESS) {
+        status = check_subjects(wanted, config);
+    }
+    if (status == CWIST_SUCCESS &&
+        cwist_jq__json_true(cwist_jq__json_member(config, "no_ack"))) {
+        status = conflict(wanted, "no_ack", "true", "false");
+    }
+    return status;
+}
+
+static int create_stream(cwist_jq__answer *answer, cwist_jq__nats *nats, const plan *wanted,
+                         const cwist_jq__wait *wait)
+{
+    const char *second = wanted->subjects[1];
+    char *subject = cwist_jq__format("$JS.API.STREAM.CREATE.%s", wanted->name);
+    char *body = cwist_jq__format(
+        "{\"name\":\"%s\",\"subjects\":[\"%s\"%s%s%s],\"retention\":\"%s\",\"storage\":\"file\","
+        "\"discard\":\"old\",\"num_replicas\":1,\"max_consumers\":-1,\"max_msgs\":-1,"
+        "\"max_bytes\":-1,\"max_age\":0,\"max_msg_size\":-1,\"max_msgs_per_subject\":-1}",
+        wanted->name, wanted->subjects[0], second != NULL ? ",\"" : "",
+        second != NULL ? second : "", second != NULL ? "\"" : "", wanted->retention);
+    int status = subject != NULL && body != NULL ? cwist_jq__api(answer, nats, subject, body, wait)
+                                                 : cwist_jq__no_memory();
+    cwist_jq__free(subject);
+    cwist_jq__free(body);
+    return status;
+}
+
+/* SUCCESS with *missing told, or the error. The answer stays open for the caller. */
+static int look_at_stream(cwist_jq__answer *answer, bool *missing, cwist_jq__nats *nats,
+                          const plan *wanted, const cwist_jq__wait *wait)
+{
+    char *subject = cwist_jq__format("$JS.API.STREAM.INFO.%s", wanted->name);
+    int status = subject != NULL ? cwist_jq__api(answer, nats, subject, NULL, wait)
+                                 : cwist_jq__no_memory();
+
+    *missing = false;
+    if (status == CWIST_SUCCESS && answer->error == CWIST_JQ_ERR_STREAM_NOT_FOUND) {
+        *missing = true;
+    } else if (status == CWIST_SUCCESS && answer->error != 0) {
+        status = cwist_jq__answer_fail(answer, "stream info");
+    } else if (status == CWIST_SUCCESS) {
+        status = check_stream(wanted, cwist_jq__json_member(answer->json, "config"));
+    }
+    cwist_jq__free(subject);
+    return status;
+}
+
+static int ensure_stream(cwist_jq__nats *nats, const plan *wanted, const cwist_jq__wait *wait)
+{
+    cwist_jq__answer answer;
+    bool missing = false;
+
+    memset(&answer, 0, sizeof answer);
+    int status = look_at_stream(&answer, &missing, nats, wanted, wait);
+    if (status == CWIST_SUCCESS && missing) {
+        cwist_jq__answer_clear(&answer);
+        status = create_stream(&answer, nats, wanted, wait);
+        if (status == CWIST_SUCCESS && answer.error == CWIST_JQ_ERR_STREAM_EXISTS) {
+            cwist_jq__answer_clear(&answer); /* somebody was quicker: look at what it is */
+            status = look_at_stream(&answer, &missing, nats, wanted, wait);
+        } else if (status == CWIST_SUCCESS && answer.error != 0) {
+            status = cwist_jq__answer_fail(&answer, "cannot create the stream");
+        }
+    }
+    cwist_jq__answer_clear(&answer);
+    return status;
+}
+
+int cwist_jq__ensure_jobs(cwist_jq__queue *queue, const cwist_jq__wait *wait)
+{
+    cwist_jq__nats_queue *own = cwist_jq__nats_queue_of(queue);
+    char *tree = cwist_jq__format("%s.>", own->jobs);
+    plan wanted = {own->stream, "workqueue", {own->jobs, tree}};
+    int status = tree != NULL ? ensure_stream(cwist_jq__nats_of(queue), &wanted, wait)
+                              : cwist_jq__no_memory();
+
+    if (status == CWIST_SUCCESS) {
+        atomic_store(&own->stream_known, true);
+    }
+    cwist_jq__free(tree);
+    return status;
+}
+
+int cwist_jq__ensure_dead(cwist_jq__queue *queue, const cwist_jq__wait *wait)
+{
+    cwist_jq__nats_queue *own = cwist_jq__nats_queue_of(queue);
+    char *name = cwist_jq__format("%s_DEAD", own->stream);
+    char *tree = cwist_jq__format("%s.dead.>", own->stream);
+    plan wanted = {name, "limits", {tree, NULL}};
+    int status = name != NULL && tree != NULL
+                     ? ensure_stream(cwist_jq__nats_of(queue), &wanted, wait)
+                     : cwist_jq__no_memory();
+
+    cwist_jq__free(name);
+    cwist_jq__free(tree);
+    return status;
+}

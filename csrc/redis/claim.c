@@ -1,0 +1,393 @@
+/*
+ * A claim, step by step. It reads without blocking first, together with a tick when none was sent
+ * lately; an empty read counts only when a tick has just left nothing to do. Then it blocks on the
+ * server, a second at most at a time, and ticks on the other lane. Every wait is short, so that a
+ * closed or interrupted claim ends soon, and nothing that is under way is lost between slices.
+ */
+#include <string.h>
+
+#include "redis/claim.h"
+
+#define TICK_GAP_MS 100
+#define BLOCK_MS 1000
+#define BLOCK_EARLY_MS 100 /* the server ends a block up to 100 ms late */
+#define LAST_POLL_MS 30    /* less is left: sleep, and poll once at the deadline */
+#define GRACE_MS 150       /* how long after the deadline an answer is waited for */
+#define POLL_GRACE_MS 500  /* the same for a claim that was to poll only */
+#define CONNECT_FIRST_MS 250
+#define CONNECT_OVERRUN_MS 140
+#define REPORT_MS 1000
+
+int cwist_jq__redis_claim_start(cwist_jq__claim *claim)
+{
+    cwist_jq__redis_claim *state = cwist_jq__calloc(1, sizeof *state);
+
+    if (state == NULL) {
+        return cwist_jq__no_memory();
+    }
+    claim->impl = state;
+    return CWIST_SUCCESS;
+}
+
+/* ---- setbacks ---- */
+
+static void remember(cwist_jq__redis_claim *state, int status)
+{
+    state->error = status == CWIST_JQ_AGAIN ? CWIST_ERROR_REFUSED : status;
+    (void)strncpy(state->error_text, cwist_jq__error_text(), sizeof state->error_text - 1);
+}
+
+static int tell(const cwist_jq__redis_claim *state)
+{
+    return cwist_jq__fail(state->error, "%s", state->error_text);
+}
+
+/* The deadline came: a server that could not be used lately is the news, else that no job came. */
+static int finish(const cwist_jq__redis_claim *state)
+{
+    return state->error != 0 ? tell(state)
+                             : cwist_jq__fail(CWIST_ERROR_TIMEOUT, "no job came in time");
+}
+
+/* Something failed, its text is set: try again later, or tell it. */
+static int set_back(const cwist_jq__claim *claim, int status)
+{
+    cwist_jq__redis_claim *state = claim->impl;
+
+    switch (status) {
+    case CWIST_JQ_GO_ON:
+    case CWIST_ERROR_NOMEM:
+    case CWIST_ERROR_CLOSED:
+    case CWIST_ERROR_INTERRUPTED:
+        return status;
+    case CWIST_ERROR_IO:
+    case CWIST_JQ_AGAIN:
+        remember(state, status);
+        state->fresh = false;
+        if (cwist_jq__passed(claim->deadline)) {
+            return tell(state);
+        }
+        state->retry_at = cwist_jq__backoff_next(&state->backoff, claim->deadline);
+        return CWIST_JQ_GO_ON;
+    default:
+        remember(state, status);
+        state->fatal = true;
+        state->report_at = cwist_jq__earlier(claim->deadline, cwist_jq__after_ms(REPORT_MS));
+        return CWIST_JQ_GO_ON;
+    }
+}
+
+/* Sleeps until `when` or the end of the slice. GO_ON when it is `when`. */
+static int pause_until(const cwist_jq__claim *claim, uint64_t when, uint64_t until)
+{
+    int status = cwist_jq__claim_pause(claim, cwist_jq__earlier(when, until));
+
+    if (status != CWIST_SUCCESS) {
+        return status;
+    }
+    return cwist_jq__passed(when) ? CWIST_JQ_GO_ON : CWIST_JQ_PENDING;
+}
+
+/* The group was made again; when that happens all the time, slowly. */
+static void pace_regrouping(const cwist_jq__claim *claim)
+{
+    cwist_jq__redis_claim *state = claim->impl;
+
+    if (++state->regroups > 3) {
+        state->retry_at = cwist_jq__backoff_next(&state->backoff, claim->deadline);
+    }
+}
+
+/* ---- answers ---- */
+
+/* A job is found: the next wait on this claim, if any, starts afresh. */
+static void start_over(cwist_jq__redis_claim *state)
+{
+    state->fresh = false;
+    state->tick_next = false;
+    state->polled_last = false;
+    state->limit = 0;
+    state->error = 0;
+    state->regroups = 0;
+    memset(&state->backoff, 0, sizeof state->backoff);
+}
+
+/* The reader's replies are there. */
+static int take_answers(const cwist_jq__claim *claim, cwist_jq__job **job)
+{
+    cwist_jq__redis_claim *state = claim->impl;
+    cwist_jq__redis_lane *lane = &state->reader;
+    bool more = false;
+    bool empty = false;
+    int ticked = CWIST_SUCCESS;
+    int status = CWIST_JQ_GO_ON;
+
+    if (lane->read) {
+        status = cwist_jq__redis_take_read(claim, lane, job, &empty);
+    }
+    if (status == CWIST_SUCCESS) {
+        /* A tick that failed beside a job is told by a later one. */
+        if (lane->tick) {
+            (void)cwist_jq__redis_take_tick(claim, lane, lane->replies[0], &more);
+        }
+        start_over(state);
+        return status;
+    }
+    if (status == CWIST_JQ_GO_ON && lane->tick) {
+        ticked = cwist_jq__redis_take_tick(claim, lane, lane->replies[0], &more);
+    }
+    if (ticked != CWIST_SUCCESS && ticked != CWIST_JQ_GO_ON) {
+        return ticked;
+    }
+    if (status == CWIST_JQ_GO_ON && empty) {
+        bool ticked_well = lane->tick && ticked == CWIST_SUCCESS && !more;
+        state->fresh = state->fresh || ticked_well;
+        state->tick_next = !state->fresh;
+        if (ticked == CWIST_SUCCESS) {
+            state->error = 0;
+            state->regroups = 0;
+            memset(&state->backoff, 0, sizeof state->backoff);
+        }
+    } else if (status == CWIST_JQ_GO_ON && lane->read) {
+        state->fresh = false;
+        pace_regrouping(claim);
+    } else if (status == CWIST_JQ_GO_ON && ticked == CWIST_JQ_GO_ON) {
+        pace_regrouping(claim);
+    }
+    return status;
+}
+
+/* ---- the reader ---- */
+
+static uint64_t connect_deadline(const cwist_jq__claim *claim, uint64_t until)
+{
+    const cwist_jq__redis_claim *state = claim->impl;
+    unsigned tries = state->backoff.tries < 4 ? state->backoff.tries : 4;
+    uint64_t now = cwist_jq__now();
+    uint64_t most = cwist_jq__add_ms(now, (uint64_t)CONNECT_FIRST_MS << tries);
+    uint64_t slice = cwist_jq__add_ms(until > now ? until : now, CONNECT_OVERRUN_MS);
+
+    if (cwist_jq__passed(claim->deadline)) {
+        slice = state->limit;
+    }
+    return cwist_jq__earlier(cwist_jq__earlier(most, slice), state->limit);
+}
+
+/* Decides what the reader sends next. GO_ON: send it. */
+static int plan_read(const cwist_jq__claim *claim, uint64_t until)
+{
+    cwist_jq__redis_claim *state = claim->impl;
+    cwist_jq__redis_lane *lane = &state->reader;
+    cwist_jq__redis_queue *own = cwist_jq__redis_of(claim->queue);
+    bool over = cwist_jq__passed(claim->deadline);
+    uint64_t left = cwist_jq__ms_left(claim->deadline);
+
+    if ((over && state->polled_last && state->fresh) || cwist_jq__passed(state->limit)) {
+        return finish(state);
+    }
+    cwist_jq__lock(&own->lock);
+    lane->settle = !own->settled;
+    cwist_jq__unlock(&own->lock);
+    if (lane->settle) {
+        /* Before a job is handed out, alone: an error here must not meet a claimed job. */
+        lane->tick = true;
+        cwist_jq__redis_tick_begun(claim->queue);
+        return CWIST_JQ_GO_ON;
+    }
+    if (state->fresh && !over && left <= LAST_POLL_MS) {
+        int status = pause_until(claim, claim->deadline, until);
+        if (status != CWIST_JQ_GO_ON) {
+            return status;
+        }
+        over = true;
+    }
+    lane->read = true;
+    if (state->fresh && !over) {
+        left = left > BLOCK_EARLY_MS ? left - BLOCK_EARLY_MS : 1;
+        lane->block_ms = left < BLOCK_MS ? left : BLOCK_MS;
+        return CWIST_JQ_GO_ON;
+    }
+    lane->tick = cwist_jq__redis_tick_due(claim->queue, TICK_GAP_MS);
+    if (!lane->tick && state->tick_next) {
+        lane->tick = true;
+        cwist_jq__redis_tick_begun(claim->queue);
+    }
+    state->polled_last = over;
+    return CWIST_JQ_GO_ON;
+}
+
+static int send_read(const cwist_jq__claim *claim, uint64_t until)
+{
+    cwist_jq__redis_claim *state = claim->impl;
+
+    cwist_jq__redis_lane_close(&state->reader);
+    int status = plan_read(claim, until);
+    if (status == CWIST_JQ_GO_ON) {
+        status = cwist_jq__redis_lane_start(claim, &state->reader, connect_deadline(claim, until));
+        status = status == CWIST_SUCCESS ? CWIST_JQ_GO_ON : set_back(claim, status);
+    }
+    return status;
+}
+
+/* Starts the tick beside a blocked read when it is time. */
+static void start_ticker(const cwist_jq__claim *claim, uint64_t until)
+{
+    cwist_jq__redis_claim *state = claim->impl;
+
+    if (state->reader.block_ms == 0 || state->ticker.link != NULL ||
+        !cwist_jq__passed(state->tick_at) || cwist_jq__passed(claim->deadline) ||
+        !cwist_jq__redis_tick_now(claim->queue)) {
+        return;
+    }
+    cwist_jq__redis_lane_close(&state->ticker);
+    state->ticker.tick = true;
+    state->ticker.reap = cwist_jq__redis_reap_due(claim->queue);
+    if (cwist_jq__redis_lane_start(claim, &state->ticker, connect_deadline(claim, until)) !=
+        CWIST_SUCCESS) {
+        /* When the server is gone the reader will tell. */
+        state->tick_at = cwist_jq__backoff_next(&state->tick_backoff, CWIST_JQ_NEVER);
+    }
+}
+
+/* When to look up from waiting for the reader. */
+static uint64_t wake_time(const cwist_jq__claim *claim, uint64_t until)
+{
+    const cwist_jq__redis_claim *state = claim->impl;
+    uint64_t wake = cwist_jq__after_ms(CWIST_JQ_SLICE_MS);
+
+    if (state->ticker.link != NULL) {
+        return 0;
+    }
+    if (cwist_jq__passed(claim->deadline)) {
+        return cwist_jq__earlier(wake, state->limit);
+    }
+    wake = cwist_jq__earlier(wake, cwist_jq__earlier(until, claim->deadline));
+    if (state->reader.block_ms != 0) {
+        uint64_t tick = cwist_jq__redis_tick_time(claim->queue);
+        wake = cwist_jq__earlier(wake, tick > state->tick_at ? tick : state->tick_at);
+    }
+    return cwist_jq__earlier(wake, state->reader.overdue);
+}
+
+static int wait_reader(const cwist_jq__claim *claim, uint64_t until, cwist_jq__job **job)
+{
+    cwist_jq__redis_claim *state = claim->impl;
+    int status = cwist_jq__redis_lane_wait(claim, &state->reader, wake_time(claim, until), claim);
+
+    if (status == CWIST_SUCCESS) {
+        status = take_answers(claim, job);
+        return status == CWIST_SUCCESS ? status : set_back(claim, status);
+    }
+    if (status != CWIST_JQ_PENDING) {
+        return set_back(claim, status);
+    }
+    if (cwist_jq__passed(state->limit) || cwist_jq__passed(state->reader.overdue)) {
+        cwist_jq__redis_lane_close(&state->reader);
+        return set_back(claim, cwist_jq__fail(CWIST_ERROR_IO, "the server does not answer"));
+    }
+    start_ticker(claim, until);
+    if (cwist_jq__passed(until) && !cwist_jq__passed(claim->deadline)) {
+        return CWIST_JQ_PENDING;
+    }
+    return CWIST_JQ_GO_ON;
+}
+
+/* ---- the ticker ---- */
+
+/* The tick's answer is there. SUCCESS: the reader may go on as it is. */
+static int take_tick(const cwist_jq__claim *claim)
+{
+    cwist_jq__redis_claim *state = claim->impl;
+    const redisReply *reply = state->ticker.replies[0];
+    bool group_gone = cwist_jq__redis_fault_of(reply) == CWIST_JQ_FAULT_NO_GROUP;
+    bool full = cwist_jq__redis_fault_of(reply) == CWIST_JQ_FAULT_FULL;
+    bool more = false;
+    int status = cwist_jq__redis_take_tick(claim, &state->ticker, reply, &more);
+
+    if (status == CWIST_SUCCESS) {
+        state->error = 0;
+        memset(&state->tick_backoff, 0, sizeof state->tick_backoff);
+    } else if (status == CWIST_JQ_GO_ON && group_gone) {
+        /* Redis 6.2 leaves a reader blocked on the group that is gone: it must ask anew. */
+        cwist_jq__redis_lane_close(&state->reader);
+        state->fresh = false;
+        pace_regrouping(claim);
+    } else if (status == CWIST_JQ_AGAIN && full) {
+        remember(state, status);
+        state->tick_at = cwist_jq__backoff_next(&state->tick_backoff, CWIST_JQ_NEVER);
+        status = CWIST_SUCCESS;
+    } else if (status != CWIST_JQ_GO_ON) {
+        cwist_jq__redis_lane_close(&state->reader);
+    }
+    return status == CWIST_JQ_GO_ON ? CWIST_SUCCESS : status;
+}
+
+static int wait_ticker(const cwist_jq__claim *claim)
+{
+    cwist_jq__redis_claim *state = claim->impl;
+    int status = cwist_jq__redis_lane_wait(claim, &state->ticker, cwist_jq__after_ms(10), claim);
+
+    switch (status) {
+    case CWIST_SUCCESS:
+        status = take_tick(claim);
+        cwist_jq__redis_lane_close(&state->ticker);
+        break;
+    case CWIST_JQ_PENDING:
+        status = CWIST_SUCCESS;
+        if (cwist_jq__passed(state->ticker.overdue)) {
+            cwist_jq__redis_lane_close(&state->ticker);
+            state->tick_at = cwist_jq__backoff_next(&state->tick_backoff, CWIST_JQ_NEVER);
+        }
+        break;
+    case CWIST_ERROR_IO:
+        status = CWIST_SUCCESS;
+        state->tick_at = cwist_jq__backoff_next(&state->tick_backoff, CWIST_JQ_NEVER);
+        break;
+    default:
+        break;
+    }
+    return status;
+}
+
+/* ---- a claim ---- */
+
+static int step(const cwist_jq__claim *claim, uint64_t until, cwist_jq__job **job)
+{
+    cwist_jq__redis_claim *state = claim->impl;
+    int status = CWIST_SUCCESS;
+
+    if (state->fatal) {
+        status = pause_until(claim, state->report_at, until);
+        return status == CWIST_JQ_GO_ON ? tell(state) : status;
+    }
+    if (!cwist_jq__passed(state->retry_at)) {
+        return pause_until(claim, state->retry_at, until);
+    }
+    if (state->ticker.link != NULL) {
+        status = wait_ticker(claim);
+        if (status != CWIST_SUCCESS) {
+            return set_back(claim, status);
+        }
+    }
+    return state->reader.link != NULL ? wait_reader(claim, until, job) : send_read(claim, until);
+}
+
+int cwist_jq__redis_claim_wait(cwist_jq__claim *claim, uint64_t until, cwist_jq__job **job)
+{
+    cwist_jq__redis_claim *state = claim->impl;
+    int status = CWIST_JQ_GO_ON;
+
+    *job = NULL;
+    if (state->limit == 0) {
+        state->limit = cwist_jq__passed(claim->deadline)
+                           ? cwist_jq__after_ms(POLL_GRACE_MS)
+                           : cwist_jq__add_ms(claim->deadline, GRACE_MS);
+    }
+    while (status == CWIST_JQ_GO_ON) {
+        status = cwist_jq__claim_check(claim);
+        if (status == CWIST_SUCCESS) {
+            status = step(claim, until, job);
+        }
+    }
+    return status;
+}

@@ -1,0 +1,103 @@
+/* Commands of a claim under way on a link of their own. */
+#include <string.h>
+
+#include "redis/claim.h"
+#include "redis_scripts.gen.h"
+
+#define ANSWER_MS 1500 /* what an answer may take beside the time that the read blocks */
+#define POLL_ANSWER_MS 2500
+
+static void build_read(cwist_jq__redis_request *request, const cwist_jq__queue *queue,
+                       uint64_t block_ms)
+{
+    cwist_jq__request_command(request, "XREADGROUP", block_ms != 0 ? 10 : 8);
+    cwist_jq__request_text(request, "GROUP");
+    cwist_jq__request_text(request, CWIST_JQ_GROUP);
+    cwist_jq__request_text(request, queue->consumer);
+    cwist_jq__request_text(request, "COUNT");
+    cwist_jq__request_text(request, "1");
+    if (block_ms != 0) {
+        cwist_jq__request_text(request, "BLOCK");
+        cwist_jq__request_number(request, block_ms);
+    }
+    cwist_jq__request_text(request, "STREAMS");
+    cwist_jq__request_text(request, cwist_jq__redis_of(queue)->keys.stream);
+    cwist_jq__request_text(request, ">");
+}
+
+static void build_lane(cwist_jq__redis_request *request, cwist_jq__queue *queue,
+                       const cwist_jq__redis_lane *lane)
+{
+    if (lane->tick) {
+        cwist_jq__redis_tick_build(request, queue, true, lane->settle);
+    }
+    if (lane->reap) {
+        cwist_jq__redis_reap_build(request, queue);
+    }
+    if (lane->read) {
+        build_read(request, queue, lane->block_ms);
+    }
+}
+
+int cwist_jq__redis_lane_start(const cwist_jq__claim *claim, cwist_jq__redis_lane *lane,
+                               uint64_t deadline)
+{
+    cwist_jq__queue *queue = claim->queue;
+    cwist_jq__redis_request request = {0};
+    bool complete = false;
+
+    cwist_jq__redis_route_get(queue, &lane->route);
+    int status = cwist_jq__redis_take(&lane->link, queue->conn, &lane->route, deadline, claim);
+    if (status != CWIST_SUCCESS) {
+        if (status == CWIST_ERROR_IO) {
+            cwist_jq__redis_route_reset(queue);
+        }
+        return status;
+    }
+    build_lane(&request, queue, lane);
+    lane->expected = request.commands;
+    lane->count = 0;
+    lane->overdue =
+        cwist_jq__after_ms(lane->block_ms != 0 ? lane->block_ms + ANSWER_MS : POLL_ANSWER_MS);
+    status = cwist_jq__redis_link_send(lane->link, &request, deadline, &complete);
+    if (status != CWIST_SUCCESS) {
+        cwist_jq__redis_drop(queue->conn, lane->link);
+        lane->link = NULL;
+    }
+    cwist_jq__request_clear(&request);
+    return status;
+}
+
+int cwist_jq__redis_lane_wait(const cwist_jq__claim *claim, cwist_jq__redis_lane *lane,
+                              uint64_t until, const cwist_jq__claim *ask)
+{
+    cwist_jq__conn *conn = claim->queue->conn;
+
+    while (lane->count < lane->expected) {
+        int status = cwist_jq__redis_link_read(lane->link, until, ask, &lane->replies[lane->count]);
+        if (status == CWIST_JQ_PENDING || status == CWIST_ERROR_CLOSED ||
+            status == CWIST_ERROR_INTERRUPTED) {
+            return status;
+        }
+        if (status != CWIST_SUCCESS) {
+            cwist_jq__redis_drop(conn, lane->link);
+            lane->link = NULL;
+            cwist_jq__redis_lane_close(lane);
+            return status;
+        }
+        lane->count++;
+    }
+    lane->quiet = lane->link->quiet;
+    cwist_jq__redis_give(conn, lane->link);
+    lane->link = NULL;
+    return CWIST_SUCCESS;
+}
+
+void cwist_jq__redis_lane_close(cwist_jq__redis_lane *lane)
+{
+    cwist_jq__redis_link_close(lane->link);
+    for (unsigned i = 0; i < lane->count; i++) {
+        cwist_jq__redis_reply_free(lane->replies[i]);
+    }
+    memset(lane, 0, sizeof *lane);
+}

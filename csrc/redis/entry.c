@@ -1,0 +1,185 @@
+/*
+ * A stream entry becomes a delivery. Anybody may write to the stream, so nothing is taken for
+ * granted: a wrong reply is a protocol error, a wrong entry is a malformed job.
+ */
+#include <string.h>
+
+#include "redis/redis.h"
+
+#define FIELDS_MAX 3000 /* includes/fields.lua: what a script can carry over */
+
+static bool all_digits(const char *text, size_t len, size_t most)
+{
+    if (len == 0 || len > most) {
+        return false;
+    }
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] < '0' || text[i] > '9') {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* "<time>-<sequence>", as the server makes them. */
+static bool is_entry_id(const char *text, size_t len)
+{
+    const char *dash = memchr(text, '-', len);
+
+    if (dash == NULL) {
+        return false;
+    }
+    size_t head = (size_t)(dash - text);
+    return all_digits(text, head, 20) && all_digits(dash + 1, len - head - 1, 20);
+}
+
+static bool read_count(const char *text, size_t len, uint32_t *count)
+{
+    if (!all_digits(text, len, 7)) {
+        return false;
+    }
+    *count = 0;
+    for (size_t i = 0; i < len; i++) {
+        *count = *count * 10 + (uint32_t)(text[i] - '0');
+    }
+    return *count <= CWIST_JQ_MAX_ATTEMPTS;
+}
+
+static bool is_label(const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] <= 0x20 || text[i] >= 0x7F) {
+            return false;
+        }
+    }
+    return len >= 1 && len <= 128;
+}
+
+static bool named(const redisReply *name, const char *text)
+{
+    size_t len = strlen(text);
+    return name->len == len && memcmp(name->str, text, len) == 0;
+}
+
+/* The fields that mean something to us, the first of each name. */
+typedef struct {
+    const redisReply *type;
+    const redisReply *payload;
+    const redisReply *id;
+    const redisReply *attempts;
+    const redisReply *consumer;
+} known_fields;
+
+static bool find_fields(known_fields *found, const redisReply *fields)
+{
+    memset(found, 0, sizeof *found);
+    if (fields->elements % 2 != 0) {
+        return false;
+    }
+    for (size_t i = 0; i < fields->elements; i += 2) {
+        const redisReply *name = fields->element[i];
+        const redisReply *value = fields->element[i + 1];
+        if (!cwist_jq__redis_is_text(name) || !cwist_jq__redis_is_text(value)) {
+            return false;
+        }
+        const redisReply **slot = named(name, "type")             ? &found->type
+                                  : named(name, "payload")        ? &found->payload
+                                  : named(name, "cwist-id")       ? &found->id
+                                  : named(name, "cwist-attempts") ? &found->attempts
+                                  : named(name, "cwist-consumer") ? &found->consumer
+                                                                  : NULL;
+        if (slot != NULL && *slot == NULL) {
+            *slot = value;
+        }
+    }
+    return true;
+}
+
+/* Fills what is sound and names the first rule that is broken. */
+static void judge_fields(cwist_jq__delivery *delivery, const known_fields *found, size_t values)
+{
+    const char *broken = NULL;
+    uint32_t spent = 0;
+
+    if (found->consumer != NULL && !is_label(found->consumer->str, found->consumer->len)) {
+        broken = "field cwist-consumer is not 1 to 128 printable ASCII characters";
+    }
+    if (found->attempts != NULL &&
+        !read_count(found->attempts->str, found->attempts->len, &spent)) {
+        broken = "field cwist-attempts is not a number up to 1000000";
+        spent = 0;
+    }
+    if (found->id != NULL && is_entry_id(found->id->str, found->id->len)) {
+        delivery->id = found->id->str;
+        delivery->id_len = found->id->len;
+    } else if (found->id != NULL) {
+        broken = "field cwist-id is not an entry id";
+    }
+    if (found->type != NULL &&
+        cwist_jq__check_type(found->type->str, found->type->len) == CWIST_SUCCESS) {
+        delivery->type = found->type->str;
+        delivery->type_len = found->type->len;
+    } else if (found->type != NULL) {
+        broken = "field type is not up to 255 bytes of UTF-8 without control characters";
+    }
+    if (found->payload != NULL) {
+        delivery->payload = found->payload->str;
+        delivery->payload_len = found->payload->len;
+    } else {
+        broken = "field payload is missing";
+    }
+    if (values > (size_t)FIELDS_MAX * 2) {
+        broken = "the entry has more than 3000 fields";
+    }
+    delivery->attempts = spent + 1;
+    delivery->malformed = broken;
+}
+
+static int parse_entry(const redisReply *entry, cwist_jq__delivery *delivery)
+{
+    if (entry->type != REDIS_REPLY_ARRAY || entry->elements != 2 ||
+        !cwist_jq__redis_is_text(entry->element[0]) ||
+        !is_entry_id(entry->element[0]->str, entry->element[0]->len)) {
+        return cwist_jq__redis_odd_reply("XREADGROUP");
+    }
+    delivery->receipt = entry->element[0]->str;
+    delivery->receipt_len = entry->element[0]->len;
+    delivery->id = delivery->receipt;
+    delivery->id_len = delivery->receipt_len;
+
+    const redisReply *fields = entry->element[1];
+    if (fields->type == REDIS_REPLY_NIL) {
+        return CWIST_JQ_PENDING;
+    }
+    known_fields found;
+    if (fields->type != REDIS_REPLY_ARRAY || !find_fields(&found, fields)) {
+        return cwist_jq__redis_odd_reply("XREADGROUP");
+    }
+    judge_fields(delivery, &found, fields->elements);
+    return CWIST_SUCCESS;
+}
+
+int cwist_jq__redis_parse_read(const redisReply *reply, cwist_jq__delivery *delivery)
+{
+    memset(delivery, 0, sizeof *delivery);
+    if (reply->type == REDIS_REPLY_NIL ||
+        (reply->type == REDIS_REPLY_ARRAY && reply->elements == 0)) {
+        return CWIST_JQ_PENDING;
+    }
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 1) {
+        return cwist_jq__redis_odd_reply("XREADGROUP");
+    }
+    const redisReply *stream = reply->element[0];
+    if (stream->type != REDIS_REPLY_ARRAY || stream->elements != 2) {
+        return cwist_jq__redis_odd_reply("XREADGROUP");
+    }
+    const redisReply *entries = stream->element[1];
+    if (entries->type == REDIS_REPLY_NIL ||
+        (entries->type == REDIS_REPLY_ARRAY && entries->elements == 0)) {
+        return CWIST_JQ_PENDING;
+    }
+    if (entries->type != REDIS_REPLY_ARRAY || entries->elements != 1) {
+        return cwist_jq__redis_odd_reply("XREADGROUP");
+    }
+    return parse_entry(entries->element[0], delivery);
+}

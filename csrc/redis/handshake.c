@@ -1,0 +1,162 @@
+/*
+ * A new link: AUTH, SELECT and HELLO in one round trip. HELLO without argument changes nothing; it
+ * tells version, mode and client id. Who may not run it is asked for INFO, and who may not run that
+ * either is taken for a single server of a good version.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "redis/redis.h"
+
+static void build_handshake(cwist_jq__redis_request *request, const cwist_jq__url *url)
+{
+    if (url->password != NULL || url->user != NULL) {
+        cwist_jq__request_command(request, "AUTH", url->user != NULL ? 2 : 1);
+        if (url->user != NULL) {
+            cwist_jq__request_text(request, url->user);
+        }
+        cwist_jq__request_text(request, url->password != NULL ? url->password : "");
+    }
+    if (url->database != 0) {
+        cwist_jq__request_command(request, "SELECT", 1);
+        cwist_jq__request_number(request, (uint64_t)url->database);
+    }
+    cwist_jq__request_command(request, "HELLO", 0);
+}
+
+static void copy_text(char *out, size_t size, const char *text, size_t len)
+{
+    size_t keep = len < size - 1 ? len : size - 1;
+    memcpy(out, text, keep);
+    out[keep] = '\0';
+}
+
+/* HELLO answers names and values in turn. */
+static void read_hello(cwist_jq__redis_hello *hello, const redisReply *reply)
+{
+    if (reply->type != REDIS_REPLY_ARRAY) {
+        return;
+    }
+    for (size_t i = 0; i + 1 < reply->elements; i += 2) {
+        const redisReply *name = reply->element[i];
+        const redisReply *value = reply->element[i + 1];
+        if (!cwist_jq__redis_is_text(name)) {
+            continue;
+        }
+        if (strcmp(name->str, "version") == 0 && cwist_jq__redis_is_text(value)) {
+            copy_text(hello->version, sizeof hello->version, value->str, value->len);
+        } else if (strcmp(name->str, "mode") == 0 && cwist_jq__redis_is_text(value)) {
+            hello->cluster = strcmp(value->str, "cluster") == 0;
+        } else if (strcmp(name->str, "id") == 0 && cwist_jq__redis_is_number(value) &&
+                   value->integer > 0) {
+            hello->client_id = (uint64_t)value->integer;
+        }
+    }
+}
+
+static void read_info(cwist_jq__redis_hello *hello, const redisReply *reply)
+{
+    static const char version[] = "redis_version:";
+
+    if (!cwist_jq__redis_is_text(reply)) {
+        return;
+    }
+    const char *at = strstr(reply->str, version);
+    if (at != NULL) {
+        at += sizeof version - 1;
+        copy_text(hello->version, sizeof hello->version, at, strcspn(at, "\r\n"));
+    }
+    hello->cluster = strstr(reply->str, "redis_mode:cluster") != NULL;
+}
+
+/* Sends one request and reads its replies; the first error that is not for HELLO ends it. */
+static int exchange(cwist_jq__redis_link *link, cwist_jq__redis_request *request, uint64_t deadline,
+                    const cwist_jq__claim *claim, redisReply **last)
+{
+    bool complete = false;
+    int status = cwist_jq__redis_link_send(link, request, deadline, &complete);
+
+    *last = NULL;
+    for (unsigned i = 0; i < request->commands && status == CWIST_SUCCESS; i++) {
+        cwist_jq__redis_reply_free(*last);
+        status = cwist_jq__redis_link_read(link, deadline, claim, last);
+        if (status == CWIST_JQ_PENDING) {
+            status = cwist_jq__fail(CWIST_ERROR_IO, "the server accepts the connection and does "
+                                                    "not answer");
+        }
+        if (status != CWIST_SUCCESS) {
+            break;
+        }
+        cwist_jq__redis_fault fault = cwist_jq__redis_fault_of(*last);
+        if (fault == CWIST_JQ_FAULT_NONE) {
+            continue;
+        }
+        if (strcmp(request->names[i], "AUTH") == 0 && fault != CWIST_JQ_FAULT_AGAIN) {
+            fault = CWIST_JQ_FAULT_DENIED;
+        }
+        bool login_missing = strncmp((*last)->str, "NOAUTH", 6) == 0;
+        if (i + 1 < request->commands || fault == CWIST_JQ_FAULT_AGAIN || login_missing) {
+            status = cwist_jq__redis_fault_fail(fault, request->names[i], *last);
+        }
+    }
+    return status;
+}
+
+static int check_version(const cwist_jq__redis_hello *hello)
+{
+    char *rest = NULL;
+    long major = strtol(hello->version, &rest, 10);
+    long minor = *rest == '.' ? strtol(rest + 1, NULL, 10) : 0;
+
+    if (hello->version[0] == '\0' || major > 6 || (major == 6 && minor >= 2)) {
+        return CWIST_SUCCESS;
+    }
+    return cwist_jq__fail(CWIST_ERROR_UNSUPPORTED,
+                          "the server is Redis %s; needed: Redis 6.2 or newer, or Valkey",
+                          hello->version);
+}
+
+static int shake_hands(cwist_jq__redis_link *link, const cwist_jq__url *url, uint64_t deadline,
+                       const cwist_jq__claim *claim)
+{
+    cwist_jq__redis_request request = {0};
+    redisReply *reply = NULL;
+
+    build_handshake(&request, url);
+    int status = exchange(link, &request, deadline, claim, &reply);
+    if (status == CWIST_SUCCESS && cwist_jq__redis_fault_of(reply) != CWIST_JQ_FAULT_NONE) {
+        cwist_jq__redis_reply_free(reply);
+        cwist_jq__request_clear(&request);
+        cwist_jq__request_command(&request, "INFO", 1);
+        cwist_jq__request_text(&request, "server");
+        status = exchange(link, &request, deadline, claim, &reply);
+        if (status == CWIST_SUCCESS) {
+            read_info(&link->hello, reply);
+        }
+    } else if (status == CWIST_SUCCESS) {
+        read_hello(&link->hello, reply);
+    }
+    if (status == CWIST_SUCCESS) {
+        status = check_version(&link->hello);
+    }
+    cwist_jq__redis_reply_free(reply);
+    cwist_jq__request_clear(&request);
+    return status;
+}
+
+int cwist_jq__redis_link_open(cwist_jq__redis_link **link, const cwist_jq__conn *conn,
+                              const cwist_jq__redis_endpoint *endpoint, uint64_t deadline,
+                              const cwist_jq__claim *claim)
+{
+    uint64_t until = cwist_jq__earlier(deadline, cwist_jq__after_ms(conn->connect_timeout_ms));
+    int status = cwist_jq__redis_link_connect(link, conn, endpoint, until);
+
+    if (status == CWIST_SUCCESS) {
+        status = shake_hands(*link, &conn->url, until, claim);
+    }
+    if (status != CWIST_SUCCESS) {
+        cwist_jq__redis_link_close(*link);
+        *link = NULL;
+    }
+    return status;
+}

@@ -1,0 +1,105 @@
+/*
+ * Links at rest. Each call takes one for itself, so a blocked claim delays nobody, and gives it
+ * back when all replies have come. A link whose reply is outstanding is closed instead: a late
+ * reply can never meet another command.
+ */
+#include "platform/socket.h"
+#include "redis/redis.h"
+
+#define IDLE_MAX 64
+
+static cwist_jq__redis_server *server_of(const cwist_jq__conn *conn)
+{
+    return conn->impl;
+}
+
+cwist_jq__redis_link *cwist_jq__redis_take_idle(cwist_jq__conn *conn,
+                                                const cwist_jq__redis_endpoint *endpoint)
+{
+    cwist_jq__redis_server *server = server_of(conn);
+
+    for (;;) {
+        cwist_jq__lock(&server->lock);
+        cwist_jq__redis_link **at = &server->idle;
+        while (*at != NULL && !cwist_jq__redis_endpoint_same(&(*at)->endpoint, endpoint)) {
+            at = &(*at)->next;
+        }
+        cwist_jq__redis_link *link = *at;
+        if (link != NULL) {
+            *at = link->next;
+            server->idle_count--;
+        }
+        cwist_jq__unlock(&server->lock);
+        if (link == NULL || cwist_jq__socket_is_idle(link->fd)) {
+            return link;
+        }
+        /* The server ended it while it was at rest; so it did with the others, most likely. */
+        cwist_jq__redis_drop(conn, link);
+    }
+}
+
+int cwist_jq__redis_take(cwist_jq__redis_link **link, cwist_jq__conn *conn,
+                         const cwist_jq__redis_endpoint *endpoint, uint64_t deadline,
+                         const cwist_jq__claim *claim)
+{
+    cwist_jq__redis_server *server = server_of(conn);
+
+    *link = cwist_jq__redis_take_idle(conn, endpoint);
+    if (*link != NULL) {
+        return CWIST_SUCCESS;
+    }
+    cwist_jq__lock(&server->lock);
+    unsigned generation = server->generation;
+    cwist_jq__unlock(&server->lock);
+    int status = cwist_jq__redis_link_open(link, conn, endpoint, deadline, claim);
+    if (status == CWIST_SUCCESS) {
+        (*link)->generation = generation;
+    }
+    return status;
+}
+
+void cwist_jq__redis_give(cwist_jq__conn *conn, cwist_jq__redis_link *link)
+{
+    cwist_jq__redis_server *server = server_of(conn);
+
+    cwist_jq__lock(&server->lock);
+    if (link->outstanding == 0 && link->generation == server->generation &&
+        server->idle_count < IDLE_MAX) {
+        link->next = server->idle;
+        server->idle = link;
+        server->idle_count++;
+        link = NULL;
+    }
+    cwist_jq__unlock(&server->lock);
+    cwist_jq__redis_link_close(link);
+}
+
+void cwist_jq__redis_forget_links(cwist_jq__conn *conn)
+{
+    cwist_jq__redis_server *server = server_of(conn);
+
+    cwist_jq__lock(&server->lock);
+    cwist_jq__redis_link *link = server->idle;
+    server->idle = NULL;
+    server->idle_count = 0;
+    server->generation++;
+    cwist_jq__unlock(&server->lock);
+    while (link != NULL) {
+        cwist_jq__redis_link *next = link->next;
+        cwist_jq__redis_link_close(link);
+        link = next;
+    }
+}
+
+void cwist_jq__redis_drop(cwist_jq__conn *conn, cwist_jq__redis_link *link)
+{
+    cwist_jq__redis_server *server = server_of(conn);
+
+    cwist_jq__lock(&server->lock);
+    bool current = link->generation == server->generation;
+    cwist_jq__unlock(&server->lock);
+    cwist_jq__redis_link_close(link);
+    if (current) {
+        cwist_jq__redis_forget_links(conn);
+    }
+}

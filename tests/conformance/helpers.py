@@ -1,0 +1,190 @@
+"""Small tools of the conformance tests."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Generic, TypeVar
+
+import cwist_jq
+from tests import servers
+from tests.observers import DeadLetter, NatsObserver, Observer, RedisObserver
+
+__all__ = [
+    "PATIENCE",
+    "Background",
+    "MakeQueue",
+    "bytes_of",
+    "claim",
+    "crash_while_holding",
+    "digest",
+    "drain",
+    "eventually",
+    "give_away",
+    "nats_of",
+    "no_job",
+    "only_letter",
+    "redis_of",
+    "worker_process",
+]
+
+#: How long a test waits for what must come; far more than it should take on a busy machine.
+PATIENCE = 10.0
+
+MakeQueue = Callable[..., cwist_jq.Queue]
+
+_Result = TypeVar("_Result")
+
+
+def eventually(
+    condition: Callable[[], _Result], timeout: float = PATIENCE, pause: float = 0.01
+) -> _Result:
+    """Asks until the answer is true; returns it. Fails with the last answer at the timeout."""
+    end = time.monotonic() + timeout
+    while True:
+        answer = condition()
+        if answer:
+            return answer
+        assert time.monotonic() < end, f"still {answer!r} after {timeout} s"
+        time.sleep(pause)
+
+
+def claim(queue: cwist_jq.Queue, timeout: float = PATIENCE) -> cwist_jq.Job:
+    """Claims a job that must come."""
+    job = queue.claim(timeout)
+    assert job is not None, f"no job came in {timeout} s"
+    return job
+
+
+def no_job(queue: cwist_jq.Queue, timeout: float = 0) -> None:
+    """Claims, and no job may come."""
+    job = queue.claim(timeout)
+    assert job is None, f"{job} came"
+
+
+def drain(queue: cwist_jq.Queue, count: int) -> list[cwist_jq.Job]:
+    """Claims and acks exactly that many jobs, in order."""
+    jobs = []
+    for _ in range(count):
+        job = claim(queue)
+        job.ack()
+        jobs.append(job)
+    no_job(queue)
+    return jobs
+
+
+def give_away(
+    queue: cwist_jq.Queue, other: cwist_jq.Queue | None = None
+) -> tuple[cwist_jq.Job, cwist_jq.Job]:
+    """Claims a job and lets its lease run out, so that it is delivered again: (old, new)."""
+    old = claim(queue)
+    new = claim(other or queue)
+    assert (new.id, new.attempts) == (old.id, old.attempts + 1)
+    return old, new
+
+
+def only_letter(observer: Observer, name: str) -> DeadLetter:
+    """The one dead letter of a queue."""
+    letters = observer.dead(name)
+    assert len(letters) == 1
+    return letters[0]
+
+
+def redis_of(observer: Observer) -> RedisObserver:
+    """The observer as the one for Redis."""
+    assert isinstance(observer, RedisObserver)
+    return observer
+
+
+def nats_of(observer: Observer) -> NatsObserver:
+    """The observer as the one for NATS."""
+    assert isinstance(observer, NatsObserver)
+    return observer
+
+
+# ---- payloads ----
+
+
+def bytes_of(size: int, salt: int = 0) -> bytes:
+    """Bytes without a pattern that a cut or a shift would keep."""
+    block = bytes((i * 7 + i // 256 + salt) % 256 for i in range(min(size, 65521)))
+    return (block * (size // max(len(block), 1) + 1))[:size] if size else b""
+
+
+def digest(payload: bytes) -> str:
+    """A short name of a payload's bytes."""
+    return hashlib.sha256(payload).hexdigest()
+
+
+# ---- threads ----
+
+
+class Background(Generic[_Result]):
+    """Runs a call in a thread; `result` waits for it and passes on what it raised."""
+
+    def __init__(self, call: Callable[..., _Result], *arguments: Any) -> None:
+        self._call = call
+        self._arguments = arguments
+        self._answer: list[_Result] = []
+        self._error: BaseException | None = None
+        self.ended_at = 0.0
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._answer.append(self._call(*self._arguments))
+        except BaseException as error:  # noqa: BLE001 (raised again by result)
+            self._error = error
+        self.ended_at = time.monotonic()
+
+    @property
+    def running(self) -> bool:
+        """Whether the call has not returned yet."""
+        return self._thread.is_alive()
+
+    def result(self, timeout: float = PATIENCE) -> _Result:
+        """What the call returned."""
+        self._thread.join(timeout)
+        assert not self.running, f"the call is still running after {timeout} s"
+        if self._error is not None:
+            raise self._error
+        return self._answer[0]
+
+
+# ---- processes ----
+
+
+@contextmanager
+def worker_process(
+    url: str, name: str, *, then: str = "hold", **options: Any
+) -> Iterator[subprocess.Popen[str]]:
+    """A worker in a process of its own: see worker.py for what it does and says."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.conformance.worker", url, name, then, repr(options)],
+        cwd=servers.ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def crash_while_holding(url: str, name: str, **options: Any) -> str:
+    """A worker claims a job and is killed with it in its hands; returns the job's id."""
+    with worker_process(url, name, **options) as process:
+        assert process.stdout is not None
+        job_id = process.stdout.readline().strip()
+        assert job_id
+        process.kill()
+        assert process.wait(PATIENCE) == -9
+    return job_id

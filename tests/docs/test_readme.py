@@ -1,0 +1,63 @@
+"""The README's examples run as they stand there, but for the address of the server."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BUILD = ROOT / "build" / "c"
+
+
+def example(language: str) -> str:
+    """The one long example of a language."""
+    blocks: list[str] = re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+    assert len(blocks) == 1
+    return blocks[0]
+
+
+def run(command: list[str], env: dict[str, str] | None = None) -> str:
+    done = subprocess.run(
+        command, env=os.environ | (env or {}), capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_python_example(url: str) -> None:
+    program = example("python")
+    assert "redis://127.0.0.1:6379" in program
+    printed = run([sys.executable, "-c", program.replace("redis://127.0.0.1:6379", url)])
+    assert re.fullmatch(r"""\S+ welcome b'{"to": "a@b.co"}' 1\n""", printed)
+
+
+def test_the_c_example_with_the_installed_library(url: str, tmp_path: Path) -> None:
+    run(["cmake", "--install", str(BUILD), "--prefix", str(tmp_path)])
+    source = tmp_path / "worker.c"
+    source.write_text(example("c"), encoding="utf-8")
+    (config,) = tmp_path.rglob("cwist-jq.pc")
+    flags = run(
+        ["pkg-config", "--cflags", "--libs", "cwist-jq"], {"PKG_CONFIG_PATH": str(config.parent)}
+    ).split()
+    program = tmp_path / "worker"
+    run(["cc", "-Wall", "-Werror", str(source), *flags, "-o", str(program)])
+    printed = run([str(program), url], {"LD_LIBRARY_PATH": str(config.parents[1])})
+    assert printed == 'welcome: {"to":"a@b.co"}\n'
+
+
+def test_the_commands_that_the_readme_names_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in re.findall(r"^make (\w+)", README, re.MULTILINE):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+def test_the_links_lead_somewhere() -> None:
+    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+

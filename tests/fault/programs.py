@@ -1,0 +1,204 @@
+"""Programs that the fault tests run in processes of their own, to be killed or interrupted.
+
+    python -m tests.fault.programs NAME WORD…
+
+Each prints a line when it has come to the point that the test waits for. Moments are printed as
+readings of the monotonic clock, which all processes of a machine share.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from typing import Any, NoReturn
+
+import cwist_jq
+
+
+def say(*words: object) -> None:
+    """Prints one line at once."""
+    print(*words, flush=True)
+
+
+def hold(url: str, name: str, visibility: str) -> None:
+    """Claims one job and keeps it until it is killed."""
+    queue = cwist_jq.connect(url).queue(name, visibility_timeout=float(visibility))
+    job = queue.claim(20.0)
+    say(None if job is None else job.payload.decode())
+    while True:
+        signal.pause()
+
+
+def wait(url: str, name: str, timeout: str) -> None:
+    """Waits in one claim; acks what comes."""
+    with cwist_jq.connect(url) as conn:
+        queue = conn.queue(name)
+        say("waiting")
+        job = queue.claim(float(timeout))
+        if job is None:
+            say("nothing")
+        else:
+            say(job.payload.decode())
+            job.ack()
+
+
+def interrupted(url: str, name: str) -> None:
+    """Waits in the main thread; says when Ctrl-C got through."""
+    queue = cwist_jq.connect(url).queue(name)
+    say("waiting")
+    try:
+        queue.claim(60.0)
+    except KeyboardInterrupt:
+        say(time.monotonic())
+        raise
+    say("no interrupt")
+
+
+_kept: list[Any] = []
+
+
+def leave(how: str, url: str, name: str) -> None:
+    """Ends the interpreter with a live queue, an unacked job and a thread blocked in a claim."""
+    conn = cwist_jq.connect(url)
+    queue = conn.queue(name)
+    _kept.extend([conn, queue, queue.claim(20.0)])
+    say(_kept[2].payload.decode())
+    blocked = threading.Event()
+
+    def claim() -> None:
+        blocked.set()
+        queue.claim(60.0)
+
+    threading.Thread(target=claim, daemon=True).start()
+    blocked.wait()
+    time.sleep(0.05)  # let the claim reach the server; nobody can see that from in here
+    say(time.monotonic())
+    if how == "exit":
+        sys.exit(3)
+    if how == "raise":
+        raise RuntimeError("unhandled")
+
+
+def _in_child(work: Any) -> int:
+    """Runs work in a forked child; the exit code, 1 when it raises."""
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            work()
+            code = 0
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def fork(url: str, name: str) -> None:
+    """Forks; the child tries what it inherited, then a connection of its own."""
+    conn = cwist_jq.connect(url)
+    queue = conn.queue(name)
+    job = queue.claim(20.0)
+    assert job is not None
+
+    def inherited() -> None:
+        for call in (
+            lambda: queue.enqueue(b"x"),
+            lambda: queue.claim(5.0),
+            lambda: queue.dead_count(),
+            lambda: queue.interrupt(),
+            job.ack,
+            lambda: conn.queue("other"),
+        ):
+            start = time.monotonic()
+            try:
+                call()
+            except cwist_jq.Closed as error:
+                assert "process" in str(error), error  # noqa: PT017
+            else:
+                raise AssertionError("no error")
+            assert time.monotonic() - start < 0.5
+        queue.close()
+        conn.close()
+
+    def own() -> None:
+        with cwist_jq.connect(url) as mine:
+            second = mine.queue(name)
+            second.enqueue(b"from the child")
+            got = second.claim(5.0)
+            assert got is not None
+            assert got.payload == b"from the child"
+            got.ack()
+
+    say("inherited", _in_child(inherited))
+    say("own", _in_child(own))
+    job.ack()
+    queue.enqueue(b"from the parent")
+    got = queue.claim(5.0)
+    assert got is not None
+    got.ack()
+    say("parent", got.payload.decode())
+    queue.close()
+    conn.close()
+
+
+def storm(url: str, name: str) -> None:
+    """Works under a timer signal every 5 ms, whose handler is Python code."""
+    rings = 0
+
+    def ring(*_: object) -> None:
+        nonlocal rings
+        rings += 1
+
+    signal.signal(signal.SIGALRM, ring)
+    signal.siginterrupt(signal.SIGALRM, True)  # noqa: FBT003 (the system's own signature)
+    signal.setitimer(signal.ITIMER_REAL, 0.005, 0.005)
+    for _ in range(20):
+        cwist_jq.connect(url).close()
+    with cwist_jq.connect(url) as conn:
+        queue = conn.queue(name)
+        for number in range(300):
+            queue.enqueue(b"%d" % number)
+            job = queue.claim(5.0)
+            assert job is not None
+            assert job.payload == b"%d" % number
+            job.ack()
+        start = time.monotonic()
+        assert queue.claim(1.0) is None
+        say(time.monotonic() - start)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    say(rings)
+
+
+def inherit(url: str, name: str) -> None:
+    """Starts a program that inherits every descriptor it can, then closes its own handles."""
+    import subprocess
+
+    conn = cwist_jq.connect(url)
+    queue = conn.queue(name)
+    queue.enqueue(b"x")
+    job = queue.claim(5.0)
+    assert job is not None
+    job.ack()
+    with subprocess.Popen(["sleep", "60"], close_fds=False) as sleeper:
+        queue.close()
+        conn.close()
+        say("closed")
+        sys.stdin.read()
+        try:
+            signal.pause()
+        finally:
+            sleeper.kill()
+
+
+def main(words: list[str]) -> NoReturn:
+    """Runs one of the programs above."""
+    programs = (hold, wait, interrupted, leave, fork, storm, inherit)
+    chosen = {program.__name__: program for program in programs}
+    chosen[words[0]](*words[1:])  # type: ignore[operator]
+    sys.exit(0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

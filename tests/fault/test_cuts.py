@@ -1,0 +1,168 @@
+"""A connection cut at any byte of a job's end leaves nothing behind once the queue is drained."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+import cwist_jq
+from tests.fault.support import drain, leftovers, must_claim
+from tests.proxy import DOWN, UP, Proxy
+
+POINTS = 24
+VISIBILITY = 1.5
+
+_LOST = (
+    cwist_jq.LeaseLost,
+    cwist_jq.ConnectionFailed,
+    cwist_jq.OutcomeUnknown,
+)
+
+
+@dataclass(frozen=True)
+class _End:
+    """One way in which a delivery ends."""
+
+    name: str
+    call: Callable[[Any], None]
+    max_retries: int = 1000
+    retry_delay: float = 0.0
+
+
+ENDS = [
+    _End("ack", lambda job: job.ack()),
+    _End("nack", lambda job: job.nack()),
+    _End("nack-delayed", lambda job: job.nack(), retry_delay=0.2),
+    _End("release", lambda job: job.release()),
+    _End("dead", lambda job: job.nack(reason="the end"), max_retries=1),
+]
+
+
+def _points(total: int) -> list[int]:
+    """Where to cut: the ends, and between them evenly."""
+    inner = {round(total * step / (POINTS - 3)) for step in range(POINTS - 2)}
+    return sorted(inner | {0, 1, max(total - 1, 0)})
+
+
+def _measure(proxy: Proxy, queue: Any, end: _End, direction: str) -> int:
+    """How many bytes this end of a delivery sends that way once everything is warm."""
+    for payload in (b"warm", b"measure"):
+        queue.enqueue(payload)
+        job = must_claim(queue)
+        while job.payload != payload:
+            job.ack()
+            job = must_claim(queue)
+        proxy.forget()
+        end.call(job)
+    return sum(len(piece.data) for piece in proxy.pieces(direction))
+
+
+def _cut_each(proxy: Proxy, queue: Any, end: _End, points: list[int], direction: str) -> set[bytes]:
+    """Claims a job for every point, then cuts the end of each; those that reported success."""
+    jobs = []
+    for point in points:
+        queue.enqueue(b"cut after %d" % point)
+        jobs.append(must_claim(queue))
+    good: set[bytes] = set()
+    for point, job in zip(points, jobs, strict=True):
+        proxy.cut_after(point, direction)
+        with contextlib.suppress(*_LOST):
+            end.call(job)
+            good.add(job.payload)
+        proxy.flow()
+    return good
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("direction", [UP, DOWN])
+@pytest.mark.parametrize("end", ENDS, ids=lambda end: end.name)
+def test_a_cut_leaves_nothing_behind(
+    proxy: Proxy,
+    proxy_url: str,
+    connect: Callable[..., Any],
+    make_queue: Callable[..., Any],
+    observer: Any,
+    engine: str,
+    queue_name: str,
+    end: _End,
+    direction: str,
+) -> None:
+    """L05, L11, D08: count enqueued = acked + dead, whatever byte was the last to pass."""
+    options = {
+        "visibility_timeout": VISIBILITY,
+        "max_retries": end.max_retries,
+        "retry_delay": end.retry_delay,
+    }
+    queue = connect(proxy_url, operation_timeout=2.0).queue(queue_name, **options)
+    steady = make_queue(**options)
+    total = _measure(proxy, queue, end, direction)
+    assert total > 0
+    warm = {letter.payload for letter in observer.dead(queue_name)}
+    drain(steady, observer)
+    points = _points(total)
+    good = _cut_each(proxy, queue, end, points, direction)
+    drained = Counter(drain(steady, observer))
+    letters = Counter(letter.payload for letter in observer.dead(queue_name))
+    everything = {b"cut after %d" % point for point in points}
+    print(f"{engine} {end.name} {direction}: {total} bytes, {len(points)} cuts, {len(good)} good")
+
+    assert leftovers(observer, queue_name, dead=letters.total()) == []
+    assert set(drained) | set(letters) <= everything | warm
+    if end.name == "dead":
+        # Every one of them is dead, once: by this call, or by a claim after it.
+        assert letters == dict.fromkeys(everything | warm, 1)
+        assert not drained
+        for letter in observer.dead(queue_name):
+            assert letter.attempts == 1
+            assert (letter.cause, letter.reason) in (("nacked", "the end"), ("lease-expired", None))
+    elif end.name == "ack":
+        assert not letters
+        # What was acked with success stays away; the rest came back at most once.
+        assert not good & set(drained)
+        assert set(drained.values()) <= {1}
+    else:
+        assert not letters
+        # Each came back exactly once. A release on NATS is a copy first: twice is allowed there.
+        most = 2 if engine == "nats" and end.name == "release" else 1
+        assert set(drained) == everything
+        assert max(drained.values()) <= most
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("direction", [UP, DOWN])
+def test_a_cut_enqueue_is_stored_once_or_not(
+    proxy: Proxy,
+    proxy_url: str,
+    connect: Callable[..., Any],
+    make_queue: Callable[..., Any],
+    observer: Any,
+    queue_name: str,
+    direction: str,
+) -> None:
+    """D08: success and OutcomeUnknown tell the truth; nothing is ever sent a second time."""
+    queue = connect(proxy_url, operation_timeout=2.0).queue(queue_name)
+    queue.enqueue(b"first")
+    proxy.forget()
+    queue.enqueue(b"measure")
+    total = sum(len(piece.data) for piece in proxy.pieces(direction))
+    points = _points(total)
+    stored, unknown = {b"first", b"measure"}, set()
+    for point in points:
+        payload = b"cut after %d" % point
+        proxy.cut_after(point, direction)
+        try:
+            queue.enqueue(payload)
+            stored.add(payload)
+        except cwist_jq.OutcomeUnknown:
+            unknown.add(payload)
+        finally:
+            proxy.flow()
+    drained = Counter(drain(make_queue(), observer))
+    assert set(drained.values()) == {1}
+    assert stored <= set(drained) <= stored | unknown
+    assert unknown

@@ -1,0 +1,129 @@
+"""Redis users with few rights: exactly the documented ones are enough, and each is needed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import cwist_jq
+from tests import servers
+from tests.fault.support import drain, leftovers, must_claim
+from tests.observers import RedisObserver
+
+pytestmark = [pytest.mark.engine("redis"), pytest.mark.servers("all")]
+
+SECRET = "s3cret-w0rd"
+
+
+def _documented() -> list[str]:
+    """The words of the ACL line in docs/states.md, from the first right on."""
+    text = (servers.ROOT / "docs" / "states.md").read_text()
+    found = re.search(r"^\s*ACL SETUSER [^`]*?(?:\n\s*\n|\n```)", text, re.MULTILINE)
+    assert found is not None, "docs/states.md has no line with ACL SETUSER"
+    return found[0].replace("\\\n", " ").replace("```", " ").split()[3:]
+
+
+def _rights() -> list[str]:
+    return [word for word in _documented() if word.startswith("+")]
+
+
+@pytest.fixture
+def admin(make_server: Callable[..., Any]) -> Any:
+    """A server with an ACL file, through its almighty user."""
+    server = make_server(acl="user default on nopass ~* &* +@all\n")
+    return RedisObserver(server.url)
+
+
+def _user_url(admin: Any, queue: str, rights: list[str]) -> str:
+    kwargs = admin.client.connection_pool.connection_kwargs
+    words = ["reset", "on", f">{SECRET}", f"~cwist:jq:{queue}:*", *rights]
+    admin.client.execute_command("ACL", "SETUSER", "worker", *words)
+    return f"redis://worker:{SECRET}@{kwargs['host']}:{kwargs['port']}"
+
+
+def _life(url: str, name: str, connect: Callable[..., Any]) -> None:
+    """Everything that a worker and a producer do."""
+    conn = connect(url, operation_timeout=1.0)
+    queue = conn.queue(name, visibility_timeout=0.2, max_retries=2)
+    queue.enqueue(b"acked", type="t")
+    must_claim(queue, 2.0).ack()
+    queue.enqueue(b"released")
+    must_claim(queue, 2.0).release()
+    job = must_claim(queue, 2.0)
+    job.extend()
+    job.nack()
+    must_claim(queue, 2.0).nack(reason="dead")
+    later = conn.queue(name, visibility_timeout=0.2, max_retries=9, retry_delay=0.1)
+    queue.enqueue(b"delayed")
+    must_claim(later, 2.0).nack()
+    must_claim(later, 2.0)  # its lease runs out
+    must_claim(later, 2.0).ack()
+    assert queue.dead_count() == 1
+    assert queue.claim(0.3) is None
+    queue.close()
+
+
+def test_the_documented_rights_are_enough(
+    admin: Any, queue_name: str, connect: Callable[..., Any]
+) -> None:
+    """S05: a full life with exactly the line of the documentation."""
+    _life(_user_url(admin, queue_name, _rights()), queue_name, connect)
+    assert leftovers(admin, queue_name, dead=1) == []
+    admin.close()
+
+
+def test_each_missing_right_is_named(
+    admin: Any, queue_name: str, connect: Callable[..., Any]
+) -> None:
+    """S05: without one of them, either it was optional or the error names the command."""
+    rights = _rights()
+    assert len(rights) > 3
+    optional = []
+    for number, right in enumerate(rights):
+        name = f"{queue_name}-{number}"
+        url = _user_url(admin, name, [one for one in rights if one != right])
+        command = right.lstrip("+").partition("|")[0]
+        try:
+            _life(url, name, connect)
+            optional.append(command)
+        except cwist_jq.Denied as error:
+            assert command in str(error).lower(), f"without {right}: {error}"
+            assert SECRET not in str(error)
+        # Nothing is lost: with all rights every job is still there, or dead.
+        again = connect(_user_url(admin, name, rights)).queue(name, visibility_timeout=0.2)
+        drain(again, admin)
+    print("optional:", optional)
+    assert set(optional) <= {"info", "client", "config", "hello", "command", "ping", "select"}
+    admin.close()
+
+
+def test_a_wrong_password(make_server: Callable[..., Any]) -> None:
+    """S05: denied at once, with the server's words and without the password."""
+    server = make_server(password="right")
+    for credentials in (f":{SECRET}@", f"nobody:{SECRET}@", ""):
+        url = f"redis://{credentials}{server.host}:{server.port}"
+        with pytest.raises(cwist_jq.Denied) as caught:
+            cwist_jq.connect(url)
+        assert SECRET not in str(caught.value)
+        assert re.search("WRONGPASS|NOAUTH|NOPERM", str(caught.value))
+
+
+def test_rights_that_are_taken_away_later(
+    admin: Any, queue_name: str, connect: Callable[..., Any]
+) -> None:
+    """S05: a live handle gets the named error, and works again when the rights are back."""
+    url = _user_url(admin, queue_name, ["+@all"])
+    queue = connect(url, operation_timeout=1.0).queue(queue_name)
+    queue.enqueue(b"one")
+    admin.client.acl_setuser("worker", commands=["-xadd"])
+    with pytest.raises(cwist_jq.Denied) as caught:
+        queue.enqueue(b"two")
+    assert "xadd" in str(caught.value).lower()
+    assert SECRET not in str(caught.value)
+    admin.client.acl_setuser("worker", commands=["+xadd"])
+    queue.enqueue(b"two")
+    assert drain(queue, admin) == [b"one", b"two"]
+    admin.close()

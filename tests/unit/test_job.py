@@ -1,0 +1,265 @@
+"""What a with statement does to a job, and a cut to a claim, on a pretended library."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+import cwist_jq
+from cwist_jq import job as job_module
+from cwist_jq import queue as queue_module
+from cwist_jq.job import Job, reason_of
+from cwist_jq.queue import Queue
+
+
+class Library:
+    """Stands for cwist_jq._lib: notes what is asked of it."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+        self.settled = False
+        self.fails: BaseException | None = None
+        self.claims: list[Any] = []
+
+    def _settle(self, *call: Any) -> None:
+        if self.settled:
+            raise cwist_jq.Closed("settled")
+        self.settled = True
+        self.calls.append(call)
+        if self.fails is not None:
+            raise self.fails
+
+    def is_settled(self, delivery: object) -> bool:
+        return self.settled
+
+    def ack(self, delivery: object, queue: object) -> None:
+        self._settle("ack")
+
+    def nack(self, delivery: object, queue: object, reason: bytes | None) -> None:
+        self._settle("nack", reason)
+
+    def release(self, delivery: object, queue: object) -> None:
+        self._settle("release")
+
+    def new_delivery(self) -> str:
+        return "delivery"
+
+    def claim(self, delivery: object, queue: object, timeout_ms: int) -> bool:
+        self.calls.append(("claim", timeout_ms))
+        outcome = self.claims.pop(0)
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return bool(outcome)
+
+    def describe(self, delivery: object) -> tuple[bytes, str | None, str, int]:
+        if self.fails is not None:
+            raise self.fails
+        return b"payload", None, "1", 1
+
+    def abandon(self, delivery: object, queue: object) -> None:
+        self.calls.append(("abandon",))
+
+    def enqueue(self, queue: object, payload: object, kind: bytes | None) -> str:
+        self.calls.append(("enqueue", payload, kind))
+        return "1"
+
+    def dead_count(self, queue: object) -> int:
+        self.calls.append(("dead_count",))
+        return 0
+
+    def interrupt(self, queue: object) -> None:
+        self.calls.append(("interrupt",))
+
+    def close_queue(self, queue: object) -> None:
+        pass
+
+
+@pytest.fixture
+def library(monkeypatch: pytest.MonkeyPatch) -> Library:
+    pretended = Library()
+    monkeypatch.setattr(job_module, "_lib", pretended)
+    monkeypatch.setattr(queue_module, "_lib", pretended)
+    return pretended
+
+
+@pytest.fixture
+def queue(library: Library) -> Any:
+    made = Queue(None, "emails")  # type: ignore[arg-type]
+    made._handle = "handle"  # type: ignore[assignment]
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def job(queue: Queue) -> Job:
+    return Job(queue, "delivery", b"payload", "type", "1-0", 2)  # type: ignore[arg-type]
+
+
+def test_clean_exit_acks(library: Library, job: Job) -> None:
+    with job as same:
+        assert same is job
+    assert library.calls == [("ack",)]
+
+
+def test_exception_nacks_with_the_reason(library: Library, job: Job) -> None:
+    with pytest.raises(KeyError), job:
+        raise KeyError("who")
+    assert library.calls == [("nack", b"KeyError: 'who'")]
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, GeneratorExit])
+def test_the_end_of_the_program_releases(
+    library: Library, job: Job, kind: type[BaseException]
+) -> None:
+    with pytest.raises(kind), job:
+        raise kind
+    assert library.calls == [("release",)]
+
+
+@pytest.mark.parametrize("how", ["ack", "nack", "release"])
+@pytest.mark.parametrize("raises", [False, True])
+def test_a_job_settled_inside_is_left_alone(
+    library: Library, job: Job, how: str, *, raises: bool
+) -> None:
+    def block() -> None:
+        with job:
+            getattr(job, how)()
+            if raises:
+                raise RuntimeError("after")
+
+    if raises:
+        with pytest.raises(RuntimeError):
+            block()
+    else:
+        block()
+    assert [call[0] for call in library.calls] == [how]
+
+
+def test_a_failed_ack_is_told(library: Library, job: Job) -> None:
+    library.fails = cwist_jq.LeaseLost("given away")
+    with pytest.raises(cwist_jq.LeaseLost), job:
+        pass
+
+
+@pytest.mark.parametrize("kind", [ValueError, KeyboardInterrupt])
+def test_a_failed_nack_does_not_hide_the_exception(
+    library: Library, job: Job, caplog: pytest.LogCaptureFixture, kind: type[BaseException]
+) -> None:
+    library.fails = cwist_jq.ConnectionFailed("no server")
+    with caplog.at_level(logging.WARNING, "cwist_jq"), pytest.raises(kind), job:
+        raise kind
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "job 1-0 of queue emails" in caplog.text
+    assert "no server" in caplog.text
+
+
+def test_a_settled_job_cannot_be_entered(library: Library, job: Job) -> None:
+    job.ack()
+    with pytest.raises(cwist_jq.Closed, match="1-0"), job:
+        pass
+
+
+def test_nack_checks_the_reason_before_it_settles(library: Library, job: Job) -> None:
+    for reason in ("x" * 1025, "é" * 513, "a\0b"):
+        with pytest.raises(cwist_jq.InvalidParam, match="reason"):
+            job.nack(reason)
+    with pytest.raises(cwist_jq.InvalidType):
+        job.nack(5)  # type: ignore[arg-type]
+    assert not library.settled
+    job.nack("é" * 512)
+    assert library.calls == [("nack", ("é" * 512).encode())]
+
+
+def test_reason_of() -> None:
+    class Broken(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    assert reason_of(ValueError()) == b"ValueError"
+    assert reason_of(ValueError("a")) == b"ValueError: a"
+    assert b"__str__ failed" in reason_of(Broken())
+    assert reason_of(ValueError("a\0b \ud800")) == b"ValueError: a\\x00b \\ud800"
+    long = reason_of(ValueError("é" * 2000))
+    assert len(long) <= 1024
+    assert long.decode().startswith("ValueError: éé")
+
+
+def test_repr(job: Job) -> None:
+    assert repr(job) == "<cwist_jq.Job '1-0' type='type' attempts=2>"
+
+
+# ---- claims ----
+
+
+def test_claim_without_a_job(library: Library, queue: Queue) -> None:
+    library.claims = [False, False]
+    assert queue.claim(1.5) is None
+    assert queue.claim() is None
+    assert library.calls == [("claim", 1500), ("claim", 2**64 - 1)]
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, cwist_jq.Interrupted, MemoryError])
+def test_a_cut_claim_hands_back(library: Library, queue: Queue, kind: type[BaseException]) -> None:
+    library.claims = [kind()]
+    with pytest.raises(kind):
+        queue.claim(0)
+    assert library.calls[-1] == ("abandon",)
+
+
+def test_a_signal_after_the_claim_hands_back(library: Library, queue: Queue) -> None:
+    library.claims = [True]
+    library.fails = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        queue.claim(0)
+    assert library.calls[-1] == ("abandon",)
+
+
+def test_iteration_claims_only_when_asked(library: Library, queue: Queue) -> None:
+    library.claims = [True, False, True, True]
+    jobs = iter(queue)
+    assert library.calls == []
+    next(jobs)
+    assert len(library.claims) == 3
+    next(jobs)
+    assert len(library.claims) == 1
+    for _ in jobs:
+        break
+    assert library.claims == []
+    for call in library.calls:
+        assert call == ("claim", 2**64 - 1)
+
+
+def test_enqueue_passes_a_type_on(library: Library, queue: Queue) -> None:
+    for kind in (None, "", "é"):
+        assert queue.enqueue(b"x", type=kind) == "1"
+    assert [call[2] for call in library.calls] == [None, None, "é".encode()]
+    for wrong in (0, False, b""):
+        with pytest.raises(cwist_jq.InvalidType, match="type"):
+            queue.enqueue(b"x", type=wrong)  # type: ignore[arg-type]
+
+
+def test_a_closed_queue_refuses_everything(library: Library, queue: Queue) -> None:
+    queue.close()
+    queue.close()
+    assert queue.closed
+    for call in (
+        lambda: queue.enqueue(b""),
+        lambda: queue.claim(0),
+        queue.dead_count,
+        queue.interrupt,
+        queue.__enter__,
+        lambda: next(iter(queue)),
+    ):
+        with pytest.raises(cwist_jq.Closed, match="emails"):
+            call()
+    assert library.calls == []
+
+
+def test_a_dropped_open_queue_warns(library: Library) -> None:
+    dropped = Queue(None, "emails")  # type: ignore[arg-type]
+    dropped._handle = "handle"  # type: ignore[assignment]
+    with pytest.warns(ResourceWarning, match="emails"):
+        dropped.__del__()
+    assert dropped.closed
