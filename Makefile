@@ -10,8 +10,8 @@ NATIVE_INPUTS := $(shell find csrc include -name '*.[ch]' -o -name '*.lua' -o -n
 	$(wildcard cwist_jq/*.c cwist_jq/*.h cwist_jq/_ffi_build.py)
 
 ASAN_ENV := ASAN_OPTIONS=detect_leaks=1:abort_on_error=1:detect_stack_use_after_return=1 \
-	UBSAN_OPTIONS=print_stacktrace=1 LSAN_OPTIONS=suppressions=$(CURDIR)/tests/sanitizers/lsan.supp
-TSAN_ENV := TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=$(CURDIR)/tests/sanitizers/tsan.supp
+	UBSAN_OPTIONS=print_stacktrace=1
+TSAN_ENV := TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build build-c test test-c test-python check demo clean \
@@ -80,12 +80,12 @@ check-clang: | setup
 
 check-asan: | setup
 	@echo "check: C tests under ASan and UBSan"
-	@.ci/build_c build/asan -DCWIST_JQ_SANITIZE=address,undefined -DCMAKE_BUILD_TYPE=Debug
+	@.ci/build_c build/asan -DCWIST_JQ_SANITIZE=address,undefined -DCMAKE_C_COMPILER=gcc
 	@$(ASAN_ENV) $(PY) -m tests.run_c build/asan
 
 check-tsan: | setup
 	@echo "check: thread tests under TSan"
-	@.ci/build_c build/tsan -DCWIST_JQ_SANITIZE=thread -DCMAKE_C_COMPILER=clang
+	@.ci/build_c build/tsan -DCWIST_JQ_SANITIZE=thread -DCMAKE_C_COMPILER=gcc
 	@$(TSAN_ENV) $(PY) -m tests.run_c build/tsan --label tsan
 
 demo: build/python.stamp ## Show the queue at work on private servers of both engines, in about 10 s

@@ -146,13 +146,15 @@ def run(engine: str) -> Tally:
     """Runs the whole play on one engine."""
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cwist-jq-demo-")))
-        server = servers.start_server(engine)
+        durable = {"appendonly": "everysec"} if engine == "redis" else {}
+        server = servers.start_server(engine, **durable)
         stack.callback(server.close)
         tally = Tally(f"{engine} {server.kind}")
         print(f"demo: {tally.server} on {server.host}:{server.port}", flush=True)
         queue = stack.enter_context(cwist_jq.connect(server.url)).queue(QUEUE)
         producers = [
-            _spawn("produce", server.url, n, folder / f"producer-{n}") for n in range(PRODUCERS)
+            stack.enter_context(_spawn("produce", server.url, n, folder / f"producer-{n}"))
+            for n in range(PRODUCERS)
         ]
         started = stack.enter_context(_workers(server.url, folder))
         for process in producers:

@@ -7,6 +7,7 @@ checks, so one that was closed, or that a forked child inherited, is an error an
 from __future__ import annotations
 
 import os
+import sys
 
 from cwist_jq import errors
 from cwist_jq._native import ffi, lib
@@ -105,7 +106,7 @@ def _check(code: int) -> None:
 
 def _drain_log() -> None:
     """Passes the lines that the library logged on to the logger "cwist_jq"."""
-    if not lib.cwist_py_log_waiting():
+    if not lib.cwist_py_log_waiting() or sys.is_finalizing():
         return
     import logging
 
@@ -134,6 +135,7 @@ def connect(url: bytes, connect_ms: int, operation_ms: int) -> ConnHandle:
 def close_connection(conn: ConnHandle) -> None:
     """Closes a connection; a closed one is left alone."""
     lib.cwist_job_conn_close(conn)
+    _drain_log()
 
 
 def open_queue(  # noqa: PLR0913, PLR0917 (one for each option)
@@ -160,6 +162,7 @@ def open_queue(  # noqa: PLR0913, PLR0917 (one for each option)
 def close_queue(queue: QueueHandle) -> None:
     """Closes a queue and wakes its blocked claims; a closed one is left alone."""
     lib.cwist_job_queue_destroy(queue)
+    _drain_log()
 
 
 def enqueue(queue: QueueHandle, payload: object, kind: bytes | None) -> str:

@@ -77,7 +77,7 @@ class Connection:
     def __init__(self, scheme: str) -> None:
         """Makes a closed connection; connect() opens it."""
         self._handle: ConnHandle | None = None
-        self._queues: weakref.WeakSet[Queue] = weakref.WeakSet()
+        self._queues: weakref.WeakValueDictionary[int, Queue] = weakref.WeakValueDictionary()
         self._scheme = scheme
 
     def _open(self, url: bytes, connect_ms: int, operation_ms: int) -> None:
@@ -127,7 +127,7 @@ class Connection:
             raise Closed("the connection is closed")
         queue = Queue(self, name)
         queue._open(handle, settings)  # noqa: SLF001 (its only maker)
-        self._queues.add(queue)
+        self._queues[id(queue)] = queue
         if self._handle is None:  # closed meanwhile by another thread
             queue.close()
         return queue
@@ -145,8 +145,10 @@ class Connection:
         """
         handle, self._handle = self._handle, None
         if handle is not None:
-            for queue in list(self._queues):
-                queue.close()
+            for reference in self._queues.valuerefs():
+                queue = reference()
+                if queue is not None:
+                    queue.close()
             _lib.close_connection(handle)
 
     def __enter__(self) -> Self:

@@ -12,15 +12,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
-    from typing import Union
 
-    from typing_extensions import Self
+    from typing_extensions import Buffer, Self
 
     from cwist_jq._native import ConnHandle, QueueHandle
     from cwist_jq.connection import Connection
     from cwist_jq.options import Duration
 
-    Payload = Union[bytes, bytearray, memoryview]
+    Payload = Buffer
 
 __all__ = ["Queue"]
 

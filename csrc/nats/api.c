@@ -99,7 +99,7 @@ static int ask_once(cwist_jq__answer *answer, cwist_jq__nats *nats,
 }
 
 /* The wait ended: says what the last try met. */
-static int give_up(int status, int last, const cwist_jq__answer *answer)
+static int give_up(int status, int last, const cwist_jq__answer *answer, bool seen)
 {
     if (status != CWIST_JQ_PENDING) {
         return status;
@@ -109,6 +109,9 @@ static int give_up(int status, int last, const cwist_jq__answer *answer)
     }
     if (last == CWIST_SUCCESS) {
         return cwist_jq__answer_fail(answer, "JetStream");
+    }
+    if (last == CWIST_JQ_NO_RESPONDERS && seen) {
+        return cwist_jq__fail(CWIST_ERROR_IO, "JetStream does not answer; it may be starting");
     }
     if (last == CWIST_JQ_NO_RESPONDERS) {
         return cwist_jq__fail(CWIST_ERROR_UNSUPPORTED, "%s", jetstream_off);
@@ -128,19 +131,23 @@ int cwist_jq__api(cwist_jq__answer *answer, cwist_jq__nats *nats, const char *su
         cwist_jq__answer_clear(answer);
         int last = ask_once(answer, nats, &request, wait);
         bool temporary = last == CWIST_SUCCESS && cwist_jq__answer_is_temporary(answer);
+        if (last == CWIST_SUCCESS && !temporary) {
+            atomic_store(&nats->jetstream_seen, true);
+        }
         if ((last == CWIST_SUCCESS && !temporary) || last < 0) {
             return last;
         }
+        bool seen = atomic_load(&nats->jetstream_seen);
         bool off = last == CWIST_JQ_NO_RESPONDERS || (temporary && is_off(answer->error));
         if (off && off_at == 0) {
             off_at = cwist_jq__after_ms(STARTING_MS);
         }
         int status = last == CWIST_JQ_PENDING ? last : cwist_jq__wait_backoff(wait, &backoff);
-        if (status == CWIST_SUCCESS && off && cwist_jq__passed(off_at)) {
+        if (status == CWIST_SUCCESS && off && !seen && cwist_jq__passed(off_at)) {
             status = CWIST_JQ_PENDING; /* it does not come: say so instead of waiting on */
         }
         if (status != CWIST_SUCCESS) {
-            status = give_up(status, last, answer);
+            status = give_up(status, last, answer, seen);
             cwist_jq__answer_clear(answer);
             return status;
         }

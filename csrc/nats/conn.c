@@ -303,13 +303,23 @@ static int check_version(cwist_jq__nats *nats, const cwist_jq__wait *wait)
 static int check_jetstream(cwist_jq__nats *nats, const cwist_jq__wait *wait)
 {
     cwist_jq__answer answer;
+    uint64_t start = cwist_jq__now();
     int status = cwist_jq__api(&answer, nats, "$JS.API.INFO", NULL, wait);
 
+    if (status == CWIST_SUCCESS) {
+        atomic_store(&nats->round_trip_ms, (cwist_jq__now() - start) / CWIST_JQ_MS);
+    }
     if (status == CWIST_SUCCESS && answer.error != 0) {
         status = cwist_jq__answer_fail(&answer, "JetStream");
     }
     cwist_jq__answer_clear(&answer);
     return status;
+}
+
+uint64_t cwist_jq__late_ms(const cwist_jq__nats *nats)
+{
+    uint64_t far = 2 * atomic_load(&nats->round_trip_ms);
+    return 150 + (far < 1000 ? far : 1000);
 }
 
 int cwist_jq__nats_ping(cwist_jq__conn *conn, uint64_t deadline)

@@ -22,8 +22,6 @@ enum {
     CWIST_JQ_UNSENT = 4         /* the connection was gone before anything was sent */
 };
 
-/* How long the server may be late with an answer that has its own time limit. */
-#define CWIST_JQ_LATE_MS 150
 
 /* How long a caller waits: until the deadline, or until its claim (may be NULL) must end. */
 typedef struct cwist_jq__wait {
@@ -101,6 +99,8 @@ typedef struct cwist_jq__nats {
     int code;   /* of the last failure, with its text */
     char text[256];
     _Atomic int64_t max_payload;
+    _Atomic uint64_t round_trip_ms; /* as last seen */
+    atomic_bool jetstream_seen; /* the API has answered once: then silence is a passing thing */
 } cwist_jq__nats;
 
 /*
@@ -108,6 +108,9 @@ typedef struct cwist_jq__nats {
  * there was one; the text says why, and the caller turns it into IO.
  */
 int cwist_jq__link_get(cwist_jq__link **link, cwist_jq__nats *nats, const cwist_jq__wait *wait);
+
+/* How long the server may be late with an answer that it should have given by now. */
+uint64_t cwist_jq__late_ms(const cwist_jq__nats *nats);
 
 int cwist_jq__nats_open(cwist_jq__conn *conn, uint64_t deadline);
 int cwist_jq__nats_ping(cwist_jq__conn *conn, uint64_t deadline);
@@ -312,8 +315,11 @@ void cwist_jq__puller_give(cwist_jq__queue *queue, cwist_jq__puller *puller);
 void cwist_jq__puller_free(cwist_jq__puller *puller);
 /* Asks for one message; the server waits for it until the deadline (0: it does not wait). */
 int cwist_jq__pull(cwist_jq__queue *queue, cwist_jq__puller *puller, uint64_t deadline);
+/* A job, and not a status message of the server. */
+bool cwist_jq__is_delivery(natsMsg *message);
 /* Waits at most ms. PENDING: nothing yet; NO_RESPONDERS, LOST. */
-int cwist_jq__pull_next(natsMsg **message, cwist_jq__puller *puller, uint64_t ms);
+int cwist_jq__pull_next(natsMsg **message, cwist_jq__queue *queue, cwist_jq__puller *puller,
+                        uint64_t ms);
 /* Takes the pull back and gives a message that was under way, or NULL. Ends the puller's use. */
 natsMsg *cwist_jq__pull_cancel(cwist_jq__puller *puller);
 

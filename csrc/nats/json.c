@@ -168,13 +168,6 @@ bool cwist_jq__json_true(cwist_jq__json value)
     return value.len == 4 && memcmp(value.text, "true", 4) == 0;
 }
 
-bool cwist_jq__json_is(cwist_jq__json value, const char *string)
-{
-    size_t len = strlen(string);
-    return value.len == len + 2 && value.text[0] == '"' &&
-           memcmp(value.text + 1, string, len) == 0;
-}
-
 /* The code of \uXXXX at `at`, or '?' for what is not ASCII: these texts are only shown. */
 static char short_escape(const char *at, const char *end)
 {
@@ -191,6 +184,37 @@ static char short_escape(const char *at, const char *end)
     return code >= 0x20 && code < 0x7F ? (char)code : '?';
 }
 
+/* The next character of a string, its escape undone; *at moves on. */
+static char next_char(const char **at, const char *end)
+{
+    char c = *(*at)++;
+
+    if (c != '\\' || *at >= end) {
+        return c;
+    }
+    c = *(*at)++;
+    if (c == 'u') {
+        c = short_escape(*at, end);
+        *at = end - *at >= 4 ? *at + 4 : end;
+    } else if (c == 'n' || c == 't' || c == 'r' || c == 'b' || c == 'f') {
+        c = ' ';
+    }
+    return c;
+}
+
+bool cwist_jq__json_is(cwist_jq__json value, const char *string)
+{
+    if (value.len < 2 || value.text[0] != '"') {
+        return false;
+    }
+    const char *at = value.text + 1;
+    const char *end = value.text + value.len - 1;
+    while (at < end && *string != '\0' && next_char(&at, end) == *string) {
+        string++; /* the server writes > as an escape, so characters are compared, not bytes */
+    }
+    return at == end && *string == '\0';
+}
+
 void cwist_jq__json_copy(cwist_jq__json value, char *out, size_t size)
 {
     const char *at = value.text;
@@ -202,17 +226,7 @@ void cwist_jq__json_copy(cwist_jq__json value, char *out, size_t size)
         end--;
     }
     while (at != NULL && at < end && used + 1 < size) {
-        char c = *at++;
-        if (c == '\\' && at < end) {
-            c = *at++;
-            if (c == 'u') {
-                c = short_escape(at, end);
-                at = end - at >= 4 ? at + 4 : end;
-            } else if (c == 'n' || c == 't' || c == 'r' || c == 'b' || c == 'f') {
-                c = ' ';
-            }
-        }
-        out[used++] = c;
+        out[used++] = next_char(&at, end);
     }
     out[used] = '\0';
 }

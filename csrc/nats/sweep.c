@@ -16,13 +16,15 @@ int cwist_jq__delete_message(cwist_jq__queue *queue, uint64_t sequence, const cw
     cwist_jq__answer answer;
     char body[64];
     char *subject = cwist_jq__format("$JS.API.STREAM.MSG.DELETE.%s", own->stream);
-    int status = cwist_jq__no_memory();
+    int status = CWIST_SUCCESS;
 
     memset(&answer, 0, sizeof answer);
     (void)snprintf(body, sizeof body, "{\"seq\":%llu,\"no_erase\":true}",
                    (unsigned long long)sequence);
     if (subject != NULL) {
         status = cwist_jq__api(&answer, cwist_jq__nats_of(queue), subject, body, wait);
+    } else {
+        status = cwist_jq__no_memory();
     }
     if (status == CWIST_SUCCESS && answer.error != 0 && answer.http != 404 &&
         answer.error != CWIST_JQ_ERR_SEQUENCE_GONE && answer.error != CWIST_JQ_ERR_NO_MESSAGE &&
@@ -43,12 +45,14 @@ static int next_job(int64_t *sequence, cwist_jq__queue *queue, int64_t from,
     char *subject = cwist_jq__format("$JS.API.STREAM.MSG.GET.%s", own->stream);
     char *body = cwist_jq__format("{\"seq\":%lld,\"next_by_subj\":\"%s.>\"}", (long long)from,
                                   own->stream);
-    int status = cwist_jq__no_memory();
+    int status = CWIST_SUCCESS;
 
     *sequence = INT64_MAX;
     memset(&answer, 0, sizeof answer);
     if (subject != NULL && body != NULL) {
         status = cwist_jq__api(&answer, cwist_jq__nats_of(queue), subject, body, wait);
+    } else {
+        status = cwist_jq__no_memory();
     }
     if (status == CWIST_SUCCESS && answer.error == 0) {
         cwist_jq__json message = cwist_jq__json_member(answer.json, "message");
@@ -67,13 +71,15 @@ static int bounds(int64_t *first, int64_t *last, cwist_jq__queue *queue,
     cwist_jq__nats_queue *own = cwist_jq__nats_queue_of(queue);
     cwist_jq__answer answer;
     char *subject = cwist_jq__format("$JS.API.STREAM.INFO.%s", own->stream);
-    int status = cwist_jq__no_memory();
+    int status = CWIST_SUCCESS;
 
     memset(&answer, 0, sizeof answer);
     *first = 0;
     *last = -1;
     if (subject != NULL) {
         status = cwist_jq__api(&answer, cwist_jq__nats_of(queue), subject, NULL, wait);
+    } else {
+        status = cwist_jq__no_memory();
     }
     if (status == CWIST_SUCCESS && answer.error == 0) {
         cwist_jq__json state = cwist_jq__json_member(answer.json, "state");

@@ -87,10 +87,10 @@ static int first_link(cwist_jq__redis_link **link, cwist_jq__conn *conn, uint64_
         if (status != CWIST_ERROR_IO && status != CWIST_JQ_AGAIN) {
             return status;
         }
+        cwist_jq__sleep_until(cwist_jq__backoff_next(&backoff, deadline));
         if (cwist_jq__passed(deadline)) {
             return status == CWIST_JQ_AGAIN ? CWIST_ERROR_REFUSED : status;
         }
-        cwist_jq__sleep_until(cwist_jq__backoff_next(&backoff, deadline));
     }
 }
 
@@ -158,9 +158,11 @@ static int ping(cwist_jq__conn *conn, uint64_t deadline)
         .conn = conn, .build = build_ping, .deadline = deadline, .repeatable = true};
     int status = cwist_jq__redis_run(&call);
 
-    /* Who may not PING had an answer all the same. */
-    if (status == CWIST_ERROR_DENIED && call.count == 1 &&
-        strncmp(call.replies[0]->str, "NOPERM", 6) == 0) {
+    /* Who may not PING, or is told that the disk is full, had an answer all the same. */
+    cwist_jq__redis_fault fault =
+        cwist_jq__redis_fault_of(call.count == 1 ? call.replies[0] : NULL);
+    if (fault == CWIST_JQ_FAULT_FULL ||
+        (fault == CWIST_JQ_FAULT_DENIED && strncmp(call.replies[0]->str, "NOPERM", 6) == 0)) {
         status = CWIST_SUCCESS;
     }
     cwist_jq__redis_call_clear(&call);

@@ -158,11 +158,11 @@ int cwist_jq__redis_run(cwist_jq__redis_call *call)
         if (status != CWIST_ERROR_IO && status != CWIST_JQ_AGAIN) {
             return status;
         }
-        if (cwist_jq__passed(call->deadline)) {
-            return give_up(call, status);
-        }
         if (!at_once || ++moves > 4) {
             cwist_jq__sleep_until(cwist_jq__backoff_next(&backoff, call->deadline));
+        }
+        if (cwist_jq__passed(call->deadline)) {
+            return give_up(call, status);
         }
     }
 }

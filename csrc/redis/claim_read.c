@@ -34,14 +34,14 @@ static void build_group(cwist_jq__redis_request *request, const cwist_jq__redis_
     cwist_jq__request_text(request, "MKSTREAM");
 }
 
-/* Notes that the group is there; returns whether this handle had seen it before. */
-static bool note_group(cwist_jq__queue *queue)
+/* Whether this handle has seen the group; `now` notes that it is there. */
+static bool group_seen(cwist_jq__queue *queue, bool now)
 {
     cwist_jq__redis_queue *own = cwist_jq__redis_of(queue);
 
     cwist_jq__lock(&own->lock);
     bool seen = own->group_seen;
-    own->group_seen = true;
+    own->group_seen = seen || now;
     cwist_jq__unlock(&own->lock);
     return seen;
 }
@@ -54,12 +54,14 @@ int cwist_jq__redis_make_group(const cwist_jq__claim *claim)
                                  .build = build_group,
                                  .deadline = cwist_jq__after_ms(1000),
                                  .claim = claim};
+    bool seen = group_seen(queue, false); /* before another thread can see the new one */
     int status = cwist_jq__redis_try(&call);
 
     if (status == CWIST_SUCCESS) {
         const redisReply *reply = call.replies[0];
         if (reply->type != REDIS_REPLY_ERROR) {
-            if (note_group(queue)) {
+            (void)group_seen(queue, true);
+            if (seen) {
                 cwist_jq__log(queue->conn, CWIST_JOB_LOG_WARNING,
                               "queue %s at %s: its stream or group was removed on the server and "
                               "is made again",
@@ -101,7 +103,7 @@ int cwist_jq__redis_take_tick(const cwist_jq__claim *claim, const cwist_jq__redi
         return status;
     }
     *more = ticked.more;
-    (void)note_group(queue);
+    (void)group_seen(queue, true);
     if (lane->settle) {
         cwist_jq__lock(&own->lock);
         own->settled = true;

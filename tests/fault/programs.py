@@ -63,14 +63,15 @@ _kept: list[Any] = []
 def leave(how: str, url: str, name: str) -> None:
     """Ends the interpreter with a live queue, an unacked job and a thread blocked in a claim."""
     conn = cwist_jq.connect(url)
-    queue = conn.queue(name)
-    _kept.extend([conn, queue, queue.claim(20.0)])
-    say(_kept[2].payload.decode())
+    queue = conn.queue(name, visibility_timeout=0.2, max_retries=1000)
+    empty = conn.queue(name + "-empty")
+    _kept.extend([queue.claim(20.0), conn, queue, empty])
+    say(_kept[0].payload.decode())
     blocked = threading.Event()
 
     def claim() -> None:
         blocked.set()
-        queue.claim(60.0)
+        empty.claim(60.0)
 
     threading.Thread(target=claim, daemon=True).start()
     blocked.wait()
@@ -106,8 +107,8 @@ def fork(url: str, name: str) -> None:
         for call in (
             lambda: queue.enqueue(b"x"),
             lambda: queue.claim(5.0),
-            lambda: queue.dead_count(),
-            lambda: queue.interrupt(),
+            queue.dead_count,
+            queue.interrupt,
             job.ack,
             lambda: conn.queue("other"),
         ):
@@ -154,11 +155,11 @@ def storm(url: str, name: str) -> None:
     signal.signal(signal.SIGALRM, ring)
     signal.siginterrupt(signal.SIGALRM, True)  # noqa: FBT003 (the system's own signature)
     signal.setitimer(signal.ITIMER_REAL, 0.005, 0.005)
-    for _ in range(20):
+    for _ in range(100):
         cwist_jq.connect(url).close()
     with cwist_jq.connect(url) as conn:
         queue = conn.queue(name)
-        for number in range(300):
+        for number in range(1000):
             queue.enqueue(b"%d" % number)
             job = queue.claim(5.0)
             assert job is not None
@@ -196,7 +197,7 @@ def main(words: list[str]) -> NoReturn:
     """Runs one of the programs above."""
     programs = (hold, wait, interrupted, leave, fork, storm, inherit)
     chosen = {program.__name__: program for program in programs}
-    chosen[words[0]](*words[1:])  # type: ignore[operator]
+    chosen[words[0]](*words[1:])
     sys.exit(0)
 
 

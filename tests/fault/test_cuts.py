@@ -69,12 +69,14 @@ def _cut_each(proxy: Proxy, queue: Any, end: _End, points: list[int], direction:
         queue.enqueue(b"cut after %d" % point)
         jobs.append(must_claim(queue))
     good: set[bytes] = set()
+    accepted = proxy.accepted
     for point, job in zip(points, jobs, strict=True):
         proxy.cut_after(point, direction)
         with contextlib.suppress(*_LOST):
             end.call(job)
             good.add(job.payload)
         proxy.flow()
+    assert proxy.accepted - accepted >= len(points) - 1, "not every point was cut"
     return good
 
 
@@ -84,7 +86,7 @@ def _cut_each(proxy: Proxy, queue: Any, end: _End, points: list[int], direction:
 def test_a_cut_leaves_nothing_behind(
     proxy: Proxy,
     proxy_url: str,
-    connect: Callable[..., Any],
+    open_queue: Callable[..., Any],
     make_queue: Callable[..., Any],
     observer: Any,
     engine: str,
@@ -98,7 +100,7 @@ def test_a_cut_leaves_nothing_behind(
         "max_retries": end.max_retries,
         "retry_delay": end.retry_delay,
     }
-    queue = connect(proxy_url, operation_timeout=2.0).queue(queue_name, **options)
+    queue = open_queue(proxy_url, queue_name, operation_timeout=2.0, **options)
     steady = make_queue(**options)
     total = _measure(proxy, queue, end, direction)
     assert total > 0
@@ -138,14 +140,14 @@ def test_a_cut_leaves_nothing_behind(
 def test_a_cut_enqueue_is_stored_once_or_not(
     proxy: Proxy,
     proxy_url: str,
-    connect: Callable[..., Any],
+    open_queue: Callable[..., Any],
     make_queue: Callable[..., Any],
     observer: Any,
     queue_name: str,
     direction: str,
 ) -> None:
     """D08: success and OutcomeUnknown tell the truth; nothing is ever sent a second time."""
-    queue = connect(proxy_url, operation_timeout=2.0).queue(queue_name)
+    queue = open_queue(proxy_url, queue_name, operation_timeout=2.0)
     queue.enqueue(b"first")
     proxy.forget()
     queue.enqueue(b"measure")

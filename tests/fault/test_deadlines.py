@@ -66,10 +66,10 @@ def test_claims_keep_their_deadline_under_load(make_queue: Callable[..., Any], l
 
 @pytest.mark.engine("redis")
 def test_an_idle_claim_outlives_the_operation_timeout(
-    url: str, connect: Callable[..., Any], queue_name: str, observer: Any
+    url: str, open_queue: Callable[..., Any], queue_name: str, observer: Any
 ) -> None:
     """R11: one connection throughout, no error, None at the end."""
-    queue = connect(url, operation_timeout=0.5).queue(queue_name)
+    queue = open_queue(url, queue_name, operation_timeout=0.5)
     claim = blocked_claim(queue, observer, 3.0)
     first = {client["id"] for client in observer.client.client_list()}
     assert claim.result(5.0) is None
@@ -80,10 +80,10 @@ def test_an_idle_claim_outlives_the_operation_timeout(
 
 @pytest.mark.engine("nats")
 def test_an_idle_claim_outlives_the_operation_timeout_on_nats(
-    proxy: Any, proxy_url: str, connect: Callable[..., Any], queue_name: str, observer: Any
+    proxy: Any, proxy_url: str, open_queue: Callable[..., Any], queue_name: str, observer: Any
 ) -> None:
     """R11, R06: one connection throughout, no error, None at the end."""
-    queue = connect(proxy_url, operation_timeout=0.5).queue(queue_name)
+    queue = open_queue(proxy_url, queue_name, operation_timeout=0.5)
     claim = blocked_claim(queue, observer, 3.0)
     accepted = proxy.accepted
     assert claim.result(5.0) is None

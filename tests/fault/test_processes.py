@@ -49,7 +49,7 @@ def test_a_storm_of_signals(start: _Start, url: str, queue_name: str) -> None:
     child = start("storm", url, queue_name)
     waited = float(child.line())
     assert 1.0 <= waited <= 1.3, child.errors()
-    assert int(child.line()) > 100
+    assert int(child.line()) > 20
     assert child.wait() == 0
 
 

@@ -44,10 +44,10 @@ def _user_url(admin: Any, queue: str, rights: list[str]) -> str:
     return f"redis://worker:{SECRET}@{kwargs['host']}:{kwargs['port']}"
 
 
-def _life(url: str, name: str, connect: Callable[..., Any]) -> None:
+def _life(url: str, name: str, open_queue: Callable[..., Any]) -> None:
     """Everything that a worker and a producer do."""
-    conn = connect(url, operation_timeout=1.0)
-    queue = conn.queue(name, visibility_timeout=0.2, max_retries=2)
+    options = {"operation_timeout": 1.0, "visibility_timeout": 0.2}
+    queue = open_queue(url, name, max_retries=2, **options)
     queue.enqueue(b"acked", type="t")
     must_claim(queue, 2.0).ack()
     queue.enqueue(b"released")
@@ -56,7 +56,7 @@ def _life(url: str, name: str, connect: Callable[..., Any]) -> None:
     job.extend()
     job.nack()
     must_claim(queue, 2.0).nack(reason="dead")
-    later = conn.queue(name, visibility_timeout=0.2, max_retries=9, retry_delay=0.1)
+    later = open_queue(url, name, max_retries=9, retry_delay=0.1, **options)
     queue.enqueue(b"delayed")
     must_claim(later, 2.0).nack()
     must_claim(later, 2.0)  # its lease runs out
@@ -64,19 +64,20 @@ def _life(url: str, name: str, connect: Callable[..., Any]) -> None:
     assert queue.dead_count() == 1
     assert queue.claim(0.3) is None
     queue.close()
+    later.close()
 
 
 def test_the_documented_rights_are_enough(
-    admin: Any, queue_name: str, connect: Callable[..., Any]
+    admin: Any, queue_name: str, open_queue: Callable[..., Any]
 ) -> None:
     """S05: a full life with exactly the line of the documentation."""
-    _life(_user_url(admin, queue_name, _rights()), queue_name, connect)
+    _life(_user_url(admin, queue_name, _rights()), queue_name, open_queue)
     assert leftovers(admin, queue_name, dead=1) == []
     admin.close()
 
 
 def test_each_missing_right_is_named(
-    admin: Any, queue_name: str, connect: Callable[..., Any]
+    admin: Any, queue_name: str, open_queue: Callable[..., Any]
 ) -> None:
     """S05: without one of them, either it was optional or the error names the command."""
     rights = _rights()
@@ -87,13 +88,13 @@ def test_each_missing_right_is_named(
         url = _user_url(admin, name, [one for one in rights if one != right])
         command = right.lstrip("+").partition("|")[0]
         try:
-            _life(url, name, connect)
+            _life(url, name, open_queue)
             optional.append(command)
         except cwist_jq.Denied as error:
-            assert command in str(error).lower(), f"without {right}: {error}"
-            assert SECRET not in str(error)
+            assert command in str(error).lower(), f"without {right}: {error}"  # noqa: PT017
+            assert SECRET not in str(error)  # noqa: PT017
         # Nothing is lost: with all rights every job is still there, or dead.
-        again = connect(_user_url(admin, name, rights)).queue(name, visibility_timeout=0.2)
+        again = open_queue(_user_url(admin, name, rights), name, visibility_timeout=0.2)
         drain(again, admin)
     print("optional:", optional)
     assert set(optional) <= {"info", "client", "config", "hello", "command", "ping", "select"}
@@ -112,11 +113,11 @@ def test_a_wrong_password(make_server: Callable[..., Any]) -> None:
 
 
 def test_rights_that_are_taken_away_later(
-    admin: Any, queue_name: str, connect: Callable[..., Any]
+    admin: Any, queue_name: str, open_queue: Callable[..., Any]
 ) -> None:
     """S05: a live handle gets the named error, and works again when the rights are back."""
     url = _user_url(admin, queue_name, ["+@all"])
-    queue = connect(url, operation_timeout=1.0).queue(queue_name)
+    queue = open_queue(url, queue_name, operation_timeout=1.0)
     queue.enqueue(b"one")
     admin.client.acl_setuser("worker", commands=["-xadd"])
     with pytest.raises(cwist_jq.Denied) as caught:

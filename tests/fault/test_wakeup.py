@@ -150,7 +150,7 @@ def test_an_idle_claim_sends_little(
     observer: Any,
     queue_name: str,
     make_queue: Callable[..., Any],
-    connect: Callable[..., Any],
+    open_queue: Callable[..., Any],
     held: int,
 ) -> None:
     """R06, R11, R15: at most 10 commands a second, also while others hold jobs."""
@@ -159,7 +159,7 @@ def test_an_idle_claim_sends_little(
     for number in range(held):
         other.enqueue(b"%d" % number)
         must_claim(other)
-    queue = connect(proxy_url).queue(queue_name)
+    queue = open_queue(proxy_url, queue_name)
     claim = blocked_claim(queue, observer, 30.0)
     time.sleep(0.5)
     connections = proxy.accepted

@@ -1,0 +1,274 @@
+/* Claims: what a claim waits for, how long, and what it makes of the server's answers. */
+#include <stdio.h>
+#include <string.h>
+
+#include "nats/jetstream.h"
+#include "platform/clock.h"
+
+/* What a handle's first claim may take over its time: it makes streams and a consumer. */
+#define SETUP_MS 1000
+
+/* claim->impl */
+typedef struct state {
+    cwist_jq__puller *puller;  /* NULL: none yet */
+    uint64_t give_up;          /* the latest moment for anything; later than a poll's deadline */
+    bool extended;             /* the server was silent but there: a little more time was given */
+    bool answered;             /* the server ended a pull of this claim by itself */
+    cwist_jq__backoff backoff; /* after answers that are no use */
+    char refused[120];         /* the server's words when it would not take the pull */
+} state;
+
+int cwist_jq__nats_claim_start(cwist_jq__claim *claim)
+{
+    state *own = cwist_jq__calloc(1, sizeof *own);
+
+    if (own == NULL) {
+        return cwist_jq__no_memory();
+    }
+    own->give_up =
+        cwist_jq__add_ms(claim->deadline, cwist_jq__late_ms(cwist_jq__nats_of(claim->queue)));
+    if (!atomic_load(&cwist_jq__nats_queue_of(claim->queue)->consumer_known)) {
+        uint64_t setup = cwist_jq__after_ms(SETUP_MS);
+        own->give_up = own->give_up > setup ? own->give_up : setup;
+    }
+    claim->impl = own;
+    return CWIST_SUCCESS;
+}
+
+uint64_t cwist_jq__lease_end(const cwist_jq__queue *queue, uint64_t start)
+{
+    uint64_t visibility = cwist_jq__lease_ms(queue);
+    uint64_t margin = visibility / 20;
+
+    margin = margin < 20 ? 20 : margin > 1000 ? 1000 : margin;
+    return visibility > margin ? cwist_jq__add_ms(start, visibility - margin) : start;
+}
+
+static void free_message(void *message)
+{
+    natsMsg_Destroy(message);
+}
+
+/*
+ * Makes a job of a delivery, which is given away. *job stays NULL when the delivery is of no use:
+ * its lease is over, or what is needed of it could not be read in time; then it comes back.
+ */
+static int make_job(cwist_jq__job **job, cwist_jq__queue *queue, natsMsg *message,
+                    uint64_t arrived)
+{
+    uint64_t lease_ends = cwist_jq__lease_end(queue, arrived);
+    cwist_jq__wait wait = {
+        cwist_jq__earlier(lease_ends, cwist_jq__after_ms(queue->conn->operation_timeout_ms)),
+        NULL};
+    cwist_jq__origin origin;
+    cwist_jq__delivery delivery;
+
+    *job = NULL;
+    if (cwist_jq__passed(lease_ends) ||
+        cwist_jq__repair_headers(queue, &message, &wait) == CWIST_ERROR_IO) {
+        natsMsg_Destroy(message);
+        return CWIST_SUCCESS;
+    }
+    cwist_jq__origin_read(&origin, message);
+    if (origin.from != 0) {
+        /* A release that was cut leaves the original too. A failure only makes it run twice. */
+        (void)cwist_jq__delete_message(queue, origin.from, &wait);
+    }
+    memset(&delivery, 0, sizeof delivery);
+    uint64_t attempts = origin.spent + origin.ticket.delivered;
+    delivery.id = origin.id != NULL ? origin.id : "0";
+    delivery.id_len = strlen(delivery.id);
+    delivery.type = origin.type;
+    delivery.type_len = origin.type_len;
+    delivery.receipt = natsMsg_GetReply(message);
+    delivery.receipt_len = strlen(delivery.receipt);
+    delivery.payload = natsMsg_GetData(message);
+    delivery.payload_len = (size_t)natsMsg_GetDataLength(message);
+    delivery.attempts = attempts < UINT32_MAX ? (uint32_t)attempts : UINT32_MAX;
+    delivery.malformed = origin.malformed;
+    delivery.lease_ends = lease_ends;
+    delivery.body = message;
+    delivery.body_free = free_message;
+    return cwist_jq__job_new(job, queue, &delivery);
+}
+
+/* What a status message of the server means for the claim. */
+static int take_status(cwist_jq__claim *claim, natsMsg *message, const cwist_jq__wait *wait)
+{
+    state *own = claim->impl;
+    const char *code = cwist_jq__header_of(message, "Status");
+    const char *words = cwist_jq__header_of(message, "Description");
+
+    if (code == NULL || strcmp(code, "100") == 0) {
+        return CWIST_SUCCESS; /* a sign of life: the pull goes on */
+    }
+    own->puller->asked = false;
+    own->refused[0] = '\0';
+    if (strcmp(code, "404") == 0 || strcmp(code, "408") == 0) {
+        own->answered = true;
+        own->backoff.tries = 0;
+        return CWIST_SUCCESS;
+    }
+    (void)snprintf(own->refused, sizeof own->refused, "%s %s", code, words != NULL ? words : "");
+    cwist_jq__forget(claim->queue);
+    return cwist_jq__wait_backoff(wait, &own->backoff);
+}
+
+/*
+ * The pull's own time is over and the server said nothing: it is gone, or stream or consumer are
+ * (2.9 is silent then). Looking tells which. The pull is given up, and *job is set when it brought
+ * something after all.
+ */
+static int take_silence(cwist_jq__job **job, cwist_jq__claim *claim, const cwist_jq__wait *wait)
+{
+    state *own = claim->impl;
+
+    cwist_jq__forget(claim->queue);
+    int status = cwist_jq__ensure_consumer(claim->queue, wait);
+    if (status != CWIST_SUCCESS) {
+        return status;
+    }
+    natsMsg *message = cwist_jq__pull_cancel(own->puller);
+    uint64_t arrived = own->puller->empty;
+    cwist_jq__puller_free(own->puller);
+    own->puller = NULL;
+    if (cwist_jq__passed(claim->deadline) && !own->extended) {
+        own->extended = true;
+        own->give_up = cwist_jq__after_ms(SETUP_MS);
+    }
+    return message != NULL ? make_job(job, claim->queue, message, arrived) : CWIST_SUCCESS;
+}
+
+/* One look at the inbox. SUCCESS with or without a job. */
+static int look(cwist_jq__job **job, cwist_jq__claim *claim, const cwist_jq__wait *wait)
+{
+    state *own = claim->impl;
+    natsMsg *message = NULL;
+    uint64_t slice = cwist_jq__lease_ms(claim->queue) / 10;
+
+    uint64_t patience = cwist_jq__late_ms(cwist_jq__nats_of(claim->queue)) / 2;
+
+    slice = slice < 1 ? 1 : slice > CWIST_JQ_SLICE_MS ? CWIST_JQ_SLICE_MS : slice;
+    if (cwist_jq__passed(own->puller->ends)) {
+        uint64_t left = cwist_jq__ms_left(cwist_jq__add_ms(own->puller->ends, patience));
+        slice = slice < left ? slice : left;
+    }
+    slice = (uint64_t)cwist_jq__wait_slice(wait, slice);
+    int status = cwist_jq__pull_next(&message, claim->queue, own->puller, slice);
+    if (status == CWIST_SUCCESS && cwist_jq__is_delivery(message)) {
+        own->puller->asked = false;
+        own->backoff.tries = 0;
+        return make_job(job, claim->queue, message, own->puller->empty);
+    }
+    if (status == CWIST_SUCCESS) {
+        status = take_status(claim, message, wait);
+        natsMsg_Destroy(message);
+    } else if (status == CWIST_JQ_NO_RESPONDERS) {
+        own->puller->asked = false;
+        cwist_jq__forget(claim->queue);
+        natsMsg_Destroy(message);
+        status = cwist_jq__wait_backoff(wait, &own->backoff);
+    } else if (status == CWIST_JQ_PENDING &&
+               cwist_jq__passed(cwist_jq__add_ms(own->puller->ends, patience))) {
+        status = take_silence(job, claim, wait);
+    }
+    return status;
+}
+
+/* Sees to it that a pull is under way. */
+static int ask(cwist_jq__claim *claim, const cwist_jq__wait *wait)
+{
+    state *own = claim->impl;
+    int status = CWIST_SUCCESS;
+
+    if (own->puller != NULL && own->puller->asked) {
+        return CWIST_SUCCESS;
+    }
+    if (own->answered && cwist_jq__passed(claim->deadline)) {
+        return cwist_jq__fail(CWIST_ERROR_TIMEOUT, "no job came in time");
+    }
+    status = cwist_jq__ensure_consumer(claim->queue, wait);
+    if (status == CWIST_SUCCESS && own->puller == NULL) {
+        status = cwist_jq__puller_take(&own->puller, claim->queue, wait);
+    }
+    if (status == CWIST_SUCCESS) {
+        status = cwist_jq__pull(claim->queue, own->puller, claim->deadline);
+    }
+    return status;
+}
+
+/*
+ * What becomes of the claim when a step did not get what it wanted in the time that it had.
+ * SUCCESS: go on.
+ */
+static int weigh(cwist_jq__claim *claim, uint64_t until, int status)
+{
+    state *own = claim->impl;
+
+    if (status == CWIST_JQ_LOST || status == CWIST_JQ_UNSENT) {
+        cwist_jq__puller_free(own->puller); /* its link is broken */
+        own->puller = NULL;
+        status = cwist_jq__fail(CWIST_ERROR_IO, "the connection broke");
+    }
+    if (status != CWIST_SUCCESS && status != CWIST_JQ_PENDING && status != CWIST_ERROR_IO) {
+        return status;
+    }
+    if (cwist_jq__passed(own->give_up)) {
+        if (own->refused[0] != '\0') {
+            return cwist_jq__fail(CWIST_ERROR_REFUSED, "the server said: %s", own->refused);
+        }
+        return status == CWIST_ERROR_IO
+                   ? status
+                   : cwist_jq__fail(CWIST_ERROR_IO, "the server did not answer in time");
+    }
+    if (cwist_jq__passed(until) && !cwist_jq__passed(claim->deadline)) {
+        return CWIST_JQ_PENDING;
+    }
+    return CWIST_SUCCESS;
+}
+
+int cwist_jq__nats_claim_wait(cwist_jq__claim *claim, uint64_t until, cwist_jq__job **job)
+{
+    state *own = claim->impl;
+    int status = CWIST_SUCCESS;
+
+    *job = NULL;
+    while (status == CWIST_SUCCESS && *job == NULL) {
+        /* Past its deadline a claim has a little time left, for the server's last word. */
+        uint64_t end = cwist_jq__passed(claim->deadline) ? own->give_up : claim->deadline;
+        cwist_jq__wait wait = {end, claim};
+        if (!cwist_jq__passed(claim->deadline)) {
+            wait.deadline = cwist_jq__earlier(end, until);
+        }
+        status = cwist_jq__claim_check(claim);
+        if (status != CWIST_SUCCESS) {
+            break;
+        }
+        status = ask(claim, &wait);
+        if (status == CWIST_SUCCESS) {
+            status = look(job, claim, &wait);
+        }
+        if (*job == NULL) {
+            status = weigh(claim, until, status);
+        }
+    }
+    return status;
+}
+
+void cwist_jq__nats_claim_end(cwist_jq__claim *claim)
+{
+    state *own = claim->impl;
+    cwist_jq__puller *puller = own->puller;
+    cwist_jq__job *job = NULL;
+
+    if (puller != NULL && puller->asked) {
+        natsMsg *message = cwist_jq__pull_cancel(puller);
+        if (message != NULL &&
+            make_job(&job, claim->queue, message, puller->empty) == CWIST_SUCCESS && job != NULL) {
+            cwist_jq__hand_back(claim->queue, job);
+        }
+    }
+    cwist_jq__puller_give(claim->queue, puller);
+    cwist_jq__free(own);
+    claim->impl = NULL;
+}

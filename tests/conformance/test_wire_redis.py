@@ -1,0 +1,397 @@
+"""The layout on Redis, as docs/wire-format.md has it, written and read by another client."""
+
+from __future__ import annotations
+
+import struct
+import time
+from typing import Any
+
+import pytest
+
+import cwist_jq
+from tests.conformance.helpers import (
+    MakeQueue,
+    claim,
+    drain,
+    eventually,
+    no_job,
+    only_letter,
+    redis_of,
+)
+from tests.observers import Observer, RedisObserver
+
+pytestmark = pytest.mark.engine("redis")
+
+
+@pytest.fixture
+def redis(observer: Observer) -> RedisObserver:
+    """The observer."""
+    return redis_of(observer)
+
+
+@pytest.fixture
+def stream(redis: RedisObserver, queue_name: str) -> str:
+    """The key of the stream."""
+    return redis.key(queue_name, "s")
+
+
+def _fields(redis: RedisObserver, name: str) -> list[tuple[bytes, bytes]]:
+    """The fields of the only entry, in their order."""
+    ((_, fields),) = redis.entries(name)
+    return list(fields.items())
+
+
+# ---- what we write ----
+
+
+def test_an_enqueue_is_type_and_payload_and_nothing_else(
+    queue: cwist_jq.Queue, redis: RedisObserver, queue_name: str, stream: str
+) -> None:
+    """It is what CWIST writes; the raw reply shows the order."""
+    first = queue.enqueue(b"P\x00", type="T")
+    second = queue.enqueue(b"Q")
+    raw = redis.client.execute_command("XRANGE", stream, "-", "+", NEVER_DECODE=True)
+    assert [[bytes(value) for value in fields] for _, fields in raw] == [
+        [b"type", b"T", b"payload", b"P\x00"],
+        [b"type", b"", b"payload", b"Q"],
+    ]
+    assert [entry.decode() for entry, _ in raw] == [first, second]
+    assert redis.keys(queue_name) == ["s"]
+
+
+def test_the_group_and_the_settings(
+    make_queue: MakeQueue, redis: RedisObserver, queue_name: str, stream: str
+) -> None:
+    queue = make_queue(visibility_timeout=0.5)
+    queue.enqueue(b"x")
+    assert redis.client.xinfo_groups(stream) == []
+    drain(queue, 1)
+    (group,) = redis.client.xinfo_groups(stream)
+    assert group["name"] == b"cwist-jq"
+    conf = redis.client.hgetall(redis.key(queue_name, "conf"))
+    assert conf == {b"version": b"1", b"visibility": b"500"}
+
+
+def test_every_delivery_has_an_entry_of_its_own(
+    make_queue: MakeQueue, redis: RedisObserver, queue_name: str, stream: str
+) -> None:
+    """So XDEL of an old one answers 0: the fence needs no script."""
+    queue = make_queue(visibility_timeout=0.3, consumer="me")
+    job_id = queue.enqueue(b"P", type="T")
+    claim(queue).nack()
+    ((entry, _),) = redis.entries(queue_name)
+    assert entry != job_id
+    assert _fields(redis, queue_name) == [
+        (b"type", b"T"),
+        (b"payload", b"P"),
+        (b"cwist-id", job_id.encode()),
+        (b"cwist-attempts", b"1"),
+    ]
+    assert redis.client.xdel(stream, job_id) == 0
+    claim(queue).release()
+    assert _fields(redis, queue_name)[2:] == [
+        (b"cwist-id", job_id.encode()),
+        (b"cwist-attempts", b"1"),
+    ]
+    dropped = claim(queue)
+    job = claim(queue)
+    assert _fields(redis, queue_name)[2:] == [
+        (b"cwist-id", job_id.encode()),
+        (b"cwist-attempts", b"2"),
+        (b"cwist-consumer", b"me"),
+    ]
+    assert (dropped.attempts, job.attempts) == (2, 3)
+    job.ack()
+
+
+def test_a_waiting_job_is_its_id_with_the_fields_beside_it(
+    make_queue: MakeQueue, redis: RedisObserver, queue_name: str
+) -> None:
+    queue = make_queue(retry_delay=60)
+    job_id = queue.enqueue(b"P\xff", type="T")
+    claim(queue).nack()
+    ((member, score),) = redis.client.zrange(redis.key(queue_name, "delay"), 0, -1, withscores=True)
+    assert member == job_id.encode()
+    assert time.time() + 59 < score / 1000 < time.time() + 61
+    assert redis.waiting(queue_name) == {
+        job_id: {
+            "type": b"T",
+            "payload": b"P\xff",
+            "cwist-id": job_id.encode(),
+            "cwist-attempts": b"1",
+        }
+    }
+    assert redis.ready_and_claimed(queue_name) == 0
+
+
+# ---- what others write ----
+
+
+@pytest.mark.parametrize(
+    ("fields", "kind"),
+    [
+        ({"type": "T", "payload": "P"}, "T"),
+        ({"type": "", "payload": "P"}, None),
+        ({"payload": "P"}, None),
+        ({"payload": "P", "type": "T"}, "T"),
+        ({"before": "1", "type": "T", "between": "2", "payload": "P", "after": "3"}, "T"),
+        ({"type": "é" * 127, "payload": "P"}, "é" * 127),
+    ],
+    ids=["plain", "empty-type", "no-type", "other-order", "more-fields", "utf-8"],
+)
+def test_a_foreign_entry_is_a_job(
+    queue: cwist_jq.Queue,
+    redis: RedisObserver,
+    queue_name: str,
+    stream: str,
+    fields: dict[str, str],
+    kind: str | None,
+) -> None:
+    """Rule 11: the type may be missing, and what we do not know is ignored."""
+    entry = redis.client.xadd(stream, fields).decode()
+    job = claim(queue)
+    assert (job.payload, job.type, job.id, job.attempts) == (b"P", kind, entry, 1)
+    job.ack()
+    assert redis.leftovers(queue_name) == []
+
+
+def test_unknown_fields_are_kept_over_every_move(
+    make_queue: MakeQueue, redis: RedisObserver, queue_name: str, stream: str
+) -> None:
+    """Rule 11: nack, nack with a delay, release, a lease that ended, and the dead letter."""
+    queue = make_queue(visibility_timeout=0.3, max_retries=4)
+    slow = make_queue(visibility_timeout=0.3, max_retries=4, retry_delay=0.1)
+    foreign = {b"trace": b"\x00\xff", b"type": b"T", b"payload": b"P", b"x-tenant": b"7"}
+    redis.client.xadd(stream, foreign)
+
+    def kept() -> bool:
+        return dict(_fields(redis, queue_name)).items() >= foreign.items()
+
+    claim(queue).nack()
+    assert kept()
+    claim(queue).release()
+    assert kept()
+    claim(slow).nack()
+    assert redis.waiting(queue_name).popitem()[1].items() >= {
+        name.decode(): value for name, value in foreign.items()
+    }.items()
+    dropped = claim(queue)
+    job = claim(queue)
+    assert kept()
+    job.nack()
+    letter = only_letter(redis, queue_name)
+    assert (letter.type, letter.payload, letter.attempts) == ("T", b"P", dropped.attempts + 1)
+    assert letter.others == {"trace": b"\x00\xff", "x-tenant": b"7"}
+
+
+MALFORMED: dict[str, dict[bytes, bytes]] = {
+    "no payload": {b"type": b"T", b"body": b"B"},
+    "nothing of ours": {b"k": b"v"},
+    "type not UTF-8": {b"type": b"\xff\xfe", b"payload": b"P"},
+    "type with NUL": {b"type": b"a\x00b", b"payload": b"P"},
+    "type with newline": {b"type": b"a\nb", b"payload": b"P"},
+    "type too long": {b"type": b"x" * 256, b"payload": b"P"},
+    "id is none": {b"payload": b"P", b"cwist-id": b"\x01\xff"},
+    "attempts not a number": {b"payload": b"P", b"cwist-attempts": b"many"},
+    "attempts negative": {b"payload": b"P", b"cwist-attempts": b"-1"},
+    "attempts too many": {b"payload": b"P", b"cwist-attempts": b"1000001"},
+    "attempts far too many": {b"payload": b"P", b"cwist-attempts": b"18446744073709551617"},
+    "attempts empty": {b"payload": b"P", b"cwist-attempts": b""},
+    "consumer with space": {b"payload": b"P", b"cwist-consumer": b"a b"},
+}
+
+
+@pytest.mark.parametrize("fields", MALFORMED.values(), ids=MALFORMED)
+def test_a_malformed_entry_is_dead_and_the_loop_lives(
+    make_queue: MakeQueue,
+    redis: RedisObserver,
+    queue_name: str,
+    stream: str,
+    fields: dict[bytes, bytes],
+) -> None:
+    """P01, X02, rule 11: to the dead letters with its raw fields; the next job comes."""
+    queue = make_queue(consumer="reader")
+    entry = redis.client.xadd(stream, dict(fields)).decode()
+    redis.client.xadd(stream, {"payload": "next"})
+    job = claim(queue)
+    assert job.payload == b"next"
+    letter = only_letter(redis, queue_name)
+    assert (letter.cause, letter.payload) == ("malformed", fields.get(b"payload"))
+    assert letter.reason
+    assert letter.consumer == "reader"
+    assert letter.id == entry
+    raw = {name.decode(): value for name, value in fields.items() if name != b"payload"}
+    assert letter.others == raw
+    job.ack()
+    assert redis.ready_and_claimed(queue_name) == 0
+    assert redis.claimed(queue_name) == 0
+    assert queue.dead_count() == 1
+
+
+def test_a_malformed_entry_whose_lease_ended_is_dead_all_the_same(
+    make_queue: MakeQueue, redis: RedisObserver, queue_name: str, stream: str
+) -> None:
+    """Another client took it and died; recovery passes it on as it is."""
+    queue = make_queue(visibility_timeout=0.2)
+    no_job(queue)
+    redis.client.xadd(stream, {b"cwist-attempts": b"many", b"payload": b"P"})
+    redis.client.xreadgroup("cwist-jq", "other", {stream: ">"}, count=1)
+    eventually(lambda: queue.claim(0.1) is None and redis.dead(queue_name))
+    letter = only_letter(redis, queue_name)
+    assert (letter.cause, letter.payload) == ("malformed", b"P")
+    assert letter.others["cwist-attempts"] == b"many"
+    assert redis.ready_and_claimed(queue_name) == 0
+
+
+def test_a_foreign_entry_may_say_how_often_it_was_tried(
+    make_queue: MakeQueue, redis: RedisObserver, queue_name: str, stream: str
+) -> None:
+    """A third client that hands a job back writes what the page says."""
+    queue = make_queue(max_retries=5)
+    fields = {"type": "T", "payload": "P", "cwist-id": "17-3", "cwist-attempts": "4"}
+    redis.client.xadd(stream, fields)
+    job = claim(queue)
+    assert (job.id, job.attempts) == ("17-3", 5)
+    job.nack("enough")
+    letter = only_letter(redis, queue_name)
+    assert (letter.id, letter.attempts, letter.first_ms) == ("17-3", 5, 17)
+
+
+# ---- ghosts ----
+
+
+def test_an_entry_deleted_by_hand_is_no_ghost_for_ever(
+    make_queue: MakeQueue, redis: RedisObserver, queue_name: str, stream: str
+) -> None:
+    """S07: XDEL while it is pending; the next job comes, and the pending list is clean again."""
+    queue = make_queue(visibility_timeout=0.3)
+    queue.enqueue(b"ghost")
+    held = claim(queue)
+    redis.client.xdel(stream, held.id)
+    queue.enqueue(b"next")
+    assert drain(queue, 1)[0].payload == b"next"
+    no_job(queue, timeout=0.6)
+    eventually(lambda: redis.claimed(queue_name) == 0)
+    with pytest.raises(cwist_jq.LeaseLost):
+        held.ack()
+    assert redis.leftovers(queue_name) == []
+
+
+@pytest.mark.parametrize("call", ["ack", "nack", "release", "extend"])
+def test_calls_on_a_job_deleted_by_hand(
+    make_queue: MakeQueue, redis: RedisObserver, queue_name: str, stream: str, call: str
+) -> None:
+    """S07: the job is gone; nothing brings it back."""
+    queue = make_queue(visibility_timeout=0.3, max_retries=1)
+    queue.enqueue(b"gone")
+    held = claim(queue)
+    redis.client.xdel(stream, held.id)
+    if call == "extend":  # only the pending list is asked; the job's end then tells
+        held.extend()
+        call = "ack"
+    with pytest.raises(cwist_jq.LeaseLost):
+        getattr(held, call)()
+    no_job(queue, timeout=0.6)
+    assert redis.leftovers(queue_name) == []
+
+
+# ---- what CWIST leaves under the same names ----
+
+
+def _older(kind: bytes, spent: int, payload: bytes) -> bytes:
+    return struct.pack(">II", len(kind), spent) + kind + payload
+
+
+def test_older_delay_members_become_ready_at_once(
+    make_queue: MakeQueue, redis: RedisObserver, queue_name: str
+) -> None:
+    """Their scores are of a client's monotonic clock, so they mean nothing here."""
+    queue = make_queue(max_retries=5)
+    queue.enqueue(b"new")
+    members = {
+        _older(b"mail", 2, b"\x00old\xff"): 12345.0,
+        _older(b"", 0, b""): 1.0,
+    }
+    redis.client.zadd(redis.key(queue_name, "delay"), members)
+    jobs = {job.payload: job for job in drain(queue, 3)}
+    assert (jobs[b"\x00old\xff"].type, jobs[b"\x00old\xff"].attempts) == ("mail", 3)
+    assert (jobs[b""].type, jobs[b""].attempts) == (None, 1)
+    assert redis.leftovers(queue_name) == []
+
+
+def test_an_unreadable_delay_member_is_a_dead_letter(
+    make_queue: MakeQueue, redis: RedisObserver, queue_name: str
+) -> None:
+    queue = make_queue()
+    redis.client.zadd(redis.key(queue_name, "delay"), {b"\x00\x00\x01\x00short": 1.0})
+    eventually(lambda: queue.claim(0) is None and redis.dead(queue_name))
+    letter = only_letter(redis, queue_name)
+    assert letter.cause == "malformed"
+    assert b"\x00\x00\x01\x00short" in letter.others.values()
+    assert redis.delayed(queue_name) == 0
+
+
+def test_an_id_without_its_body_is_removed(
+    make_queue: MakeQueue, redis: RedisObserver, queue_name: str
+) -> None:
+    queue = make_queue()
+    redis.client.zadd(redis.key(queue_name, "delay"), {"1-1": 1.0})
+    no_job(queue)
+    assert redis.delayed(queue_name) == 0
+    assert redis.dead(queue_name) == []
+
+
+def test_older_dead_elements_count_and_the_hash_is_ignored(
+    make_queue: MakeQueue, redis: RedisObserver, queue_name: str
+) -> None:
+    queue = make_queue(max_retries=1)
+    older = _older(b"mail", 5, b"old")
+    redis.client.rpush(redis.key(queue_name, "dead"), older)
+    redis.client.hset(redis.key(queue_name, "a"), "1-1", 4)
+    assert queue.dead_count() == 1
+    queue.enqueue(b"new")
+    claim(queue).nack()
+    assert queue.dead_count() == 2
+    assert redis.client.lindex(redis.key(queue_name, "dead"), 0) == older
+    assert redis.client.hgetall(redis.key(queue_name, "a")) == {b"1-1": b"4"}
+
+
+def test_a_group_that_is_there_already_is_used_as_it_is(
+    make_queue: MakeQueue, redis: RedisObserver, queue_name: str, stream: str
+) -> None:
+    """CWIST makes it at `$`; and BUSYGROUP is success."""
+    redis.client.xgroup_create(stream, "cwist-jq", id="$", mkstream=True)
+    queue = make_queue()
+    queue.enqueue(b"x")
+    drain(queue, 1)
+    assert redis.leftovers(queue_name) == []
+
+
+# ---- keys that are no queue's ----
+
+
+@pytest.mark.parametrize("suffix", ["s", "delay", "wait", "dead", "deadbody", "conf"])
+def test_a_key_of_the_wrong_kind_is_an_error_and_no_crash(
+    make_queue: MakeQueue, redis: RedisObserver, queue_name: str, suffix: str
+) -> None:
+    """The server's own words come through, and no job is lost on the way."""
+    queue = make_queue(max_retries=2, retry_delay=0.01, visibility_timeout=0.2)
+    key = redis.key(queue_name, suffix)
+    redis.client.set(key, "not a queue's")
+
+    def life() -> Any:
+        queue.enqueue(b"x")
+        for _ in range(4):
+            job = queue.claim(0.5)
+            if job is not None:
+                job.nack()
+        return queue.dead_count()
+
+    with pytest.raises(cwist_jq.Error, match="WRONGTYPE"):
+        life()
+    redis.client.delete(key)
+    if suffix != "s":
+        assert redis.ready_and_claimed(queue_name) == 1
+        job = claim(queue)
+        assert job.payload == b"x"
+        job.ack()
