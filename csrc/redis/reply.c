@@ -30,29 +30,36 @@ static const fault_row rows[] = {
     {"NOPERM ", CWIST_JQ_FAULT_DENIED},
     {"WRONGPASS ", CWIST_JQ_FAULT_DENIED},
     {"ERR ACL failure in script", CWIST_JQ_FAULT_DENIED},
-    {"The user executing the script can't", CWIST_JQ_FAULT_DENIED}, /* 6.2, inside a script */
+    {"The user executing the script can't", CWIST_JQ_FAULT_DENIED}, /* inside a script */
     {"NOGROUP ", CWIST_JQ_FAULT_NO_GROUP},
     {"NOSCRIPT ", CWIST_JQ_FAULT_NO_SCRIPT},
     {"MOVED ", CWIST_JQ_FAULT_MOVED},
 };
 
 /*
- * Redis 6.2 writes "ERR Error running script (call to f_<sha>): @user_script:8: @user_script: 8:
- * -OOM command not allowed": the cause stands behind the last place in the script.
+ * An error inside a script comes as "... cwist <command>: <the words>" (lua/includes/call.lua),
+ * around which the versions of Redis put different frames. Returns the words and the command, or
+ * the whole text with *command as it is.
  */
-static const char *inner_text(const char *text)
+static const char *inner_text(const char *text, const char **command, int *command_len)
 {
-    const char *inner = text;
+    static const char mark[] = "cwist ";
+    static const char place[] = "@user_script:";
+    const char *at = starts(text, "ERR ") ? strstr(text, mark) : NULL;
+    const char *colon = at != NULL ? strchr(at, ':') : NULL;
 
-    if (!starts(text, "ERR Error running script")) {
+    if (colon == NULL || colon[1] != ' ') {
         return text;
     }
-    for (const char *at = strstr(text, "@user_script:"); at != NULL;
-         at = strstr(at, "@user_script:")) {
-        at += strlen("@user_script:");
-        inner = at + strspn(at, " 0123456789:-");
+    *command = at + sizeof mark - 1;
+    *command_len = (int)(colon - *command);
+    at = colon + 2;
+    if (starts(at, place)) {
+        at += sizeof place - 1;
+        at += strspn(at, " 0123456789:");
     }
-    return inner;
+    at += *at == '-' ? 1 : 0;
+    return starts(at, "ERR The user") ? at + 4 : at;
 }
 
 cwist_jq__redis_fault cwist_jq__redis_fault_of(const redisReply *reply)
@@ -60,7 +67,9 @@ cwist_jq__redis_fault cwist_jq__redis_fault_of(const redisReply *reply)
     if (reply == NULL || reply->type != REDIS_REPLY_ERROR) {
         return CWIST_JQ_FAULT_NONE;
     }
-    const char *text = inner_text(reply->str);
+    const char *command = NULL;
+    int command_len = 0;
+    const char *text = inner_text(reply->str, &command, &command_len);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (starts(text, rows[i].prefix)) {
             return rows[i].fault;
@@ -73,6 +82,8 @@ int cwist_jq__redis_fault_fail(cwist_jq__redis_fault fault, const char *command,
                                const redisReply *reply)
 {
     int code = CWIST_ERROR_REFUSED;
+    const char *inner = NULL;
+    int inner_len = 0;
 
     switch (fault) {
     case CWIST_JQ_FAULT_NONE:
@@ -90,7 +101,14 @@ int cwist_jq__redis_fault_fail(cwist_jq__redis_fault fault, const char *command,
     case CWIST_JQ_FAULT_NO_SCRIPT:
         break;
     }
-    return cwist_jq__fail(code, "%s: %s", command, reply->str);
+    const char *words = inner_text(reply->str, &inner, &inner_len);
+    if (inner == NULL) {
+        return cwist_jq__fail(code, "%s: %s", command, words);
+    }
+    /* Newer servers add the digest and the line of the script. */
+    const char *tail = strstr(words, " script: ");
+    int len = tail != NULL ? (int)(tail - words) : (int)strlen(words);
+    return cwist_jq__fail(code, "%s: %.*s: %.*s", command, inner_len, inner, len, words);
 }
 
 int cwist_jq__redis_odd_reply(const char *command)

@@ -124,7 +124,7 @@ def test_a_server_that_is_loading(
     server = make_server(appendonly="always")
     client = make_observer("redis", server.url).client
     with client.pipeline(transaction=False) as many:
-        for number in range(25_000):
+        for number in range(40_000):
             many.set(f"filler:{number}", b"x")
         many.execute()
     queue = open_queue(server.url, queue_name, operation_timeout=0.7)
@@ -133,9 +133,15 @@ def test_a_server_that_is_loading(
     server._settings["key-load-delay"] = 50  # microseconds for each command of the file
     server._answers = lambda: server._exchange(b"PING\r\n").startswith(b"-LOADING")
     server.start()
-    with fails_within(cwist_jq.Refused, 0.7, least=0.6) as caught:
-        queue.enqueue(b"no")
-    assert "LOADING" in str(caught.value)
+    texts = []
+    for _ in range(3):  # one may end in the middle of a pause of the server
+        with fails_within((cwist_jq.Refused, cwist_jq.OutcomeUnknown), 0.7, least=0.6) as caught:
+            queue.enqueue(b"no")
+        if isinstance(caught.value, cwist_jq.Refused):
+            texts.append(str(caught.value))
+    assert texts
+    for text in texts:
+        assert "LOADING" in text
     patient = open_queue(server.url, queue_name, operation_timeout=20.0)
     patient.enqueue(b"after")
     assert [must_claim(queue).payload for _ in range(2)] == [b"before", b"after"]

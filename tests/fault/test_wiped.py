@@ -92,6 +92,31 @@ def test_a_claimed_job_cannot_be_acked_wrongly(
 
 
 @pytest.mark.servers("all")
+def test_an_old_handle_does_not_touch_new_jobs(
+    make_queue: Callable[..., Any], observer: Any, wipe: Callable[[], None], how: str
+) -> None:
+    """Rule 6: after a wipe the same entry numbers may belong to other jobs."""
+    queue = make_queue(visibility_timeout=5.0, max_retries=1)
+    for payload in (b"a", b"b", b"c"):
+        queue.enqueue(payload)
+    jobs = [must_claim(queue) for _ in range(3)]
+    wipe()
+    fresh = make_queue(visibility_timeout=5.0)
+    for number in range(6):
+        fresh.enqueue(b"%d" % number)
+    for call in (jobs[0].ack, jobs[1].nack, jobs[2].release):
+        with contextlib.suppress(cwist_jq.LeaseLost, cwist_jq.OutcomeUnknown):
+            call()
+    found = set()
+    while len(found & {b"%d" % number for number in range(6)}) < 6:
+        job = must_claim(fresh, 6.0)
+        found.add(job.payload)
+        job.ack()
+    letters = {letter.payload for letter in observer.dead(queue.name)}
+    assert letters <= {b"b"}
+
+
+@pytest.mark.servers("all")
 def test_a_count_of_nothing(queue: Any, wipe: Callable[[], None]) -> None:
     """L10: no dead letters is no error."""
     assert queue.dead_count() == 0

@@ -7,6 +7,7 @@
 -- The body comes before the record: a cut in between (a denied command) leaves the job pending, and
 -- the repeat writes the same body again and the record once.
 --
+-- include: call
 -- include: fields
 -- include: pack
 -- include: time
@@ -16,10 +17,7 @@ local stream, dead, deadbody = KEYS[1], KEYS[2], KEYS[3]
 local group, consumer, entry, attempts = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local cause, reason, id, kind = ARGV[5], ARGV[6], ARGV[7], ARGV[8]
 
-local fields, fault = fence(stream, group, consumer, entry)
-if fault then
-    return fault
-end
+local fields = fence(stream, group, consumer, entry)
 if not fields then
     return 0
 end
@@ -52,9 +50,9 @@ end
 
 local payload = field(fields, 'payload')
 if payload then
-    redis.call('HSET', deadbody, id, payload)
+    call('HSET', deadbody, id, payload)
 end
-redis.call('RPUSH', dead, MARK .. pack(record))
-redis.call('XDEL', stream, entry)
-redis.call('XACK', stream, group, entry)
+call('RPUSH', dead, MARK .. pack(record))
+call('XDEL', stream, entry)
+call('XACK', stream, group, entry)
 return 1

@@ -4,6 +4,8 @@
 -- KEYS: 1 stream
 -- ARGV: 1 group, 2 consumer
 -- Returns 1 when it was removed, else 0.
+--
+-- include: call
 
 local stream, group, consumer = KEYS[1], ARGV[1], ARGV[2]
 
@@ -11,5 +13,5 @@ local pending = redis.pcall('XPENDING', stream, group, '-', '+', 1, consumer)
 if pending.err or #pending > 0 then
     return 0
 end
-redis.call('XGROUP', 'DELCONSUMER', stream, group, consumer)
+call('XGROUP', 'DELCONSUMER', stream, group, consumer)
 return 1

@@ -4,6 +4,8 @@
 -- KEYS: 1 stream
 -- ARGV: 1 group, 2 silence in ms, 3 how many to remove at most
 -- Returns how many were removed.
+--
+-- include: call
 
 local stream, group = KEYS[1], ARGV[1]
 local silence, limit = tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -19,7 +21,7 @@ for _, pairs_of in ipairs(consumers) do
         info[pairs_of[i]] = pairs_of[i + 1]
     end
     if removed < limit and info.pending == 0 and info.idle > silence then
-        redis.call('XGROUP', 'DELCONSUMER', stream, group, info.name)
+        call('XGROUP', 'DELCONSUMER', stream, group, info.name)
         removed = removed + 1
     end
 end

@@ -5,6 +5,7 @@
 --       6 1 when this delivery counts, 0 when it is handed back as if it had not been
 -- Returns 1, or 0 when the delivery was given away; then nothing changed.
 --
+-- include: call
 -- include: fields
 -- include: pack
 -- include: time
@@ -14,10 +15,7 @@ local stream, delay, wait = KEYS[1], KEYS[2], KEYS[3]
 local group, consumer, entry, attempts = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local pause, counts = tonumber(ARGV[5]), ARGV[6] == '1'
 
-local fields, fault = fence(stream, group, consumer, entry)
-if fault then
-    return fault
-end
+local fields = fence(stream, group, consumer, entry)
 if not fields then
     return 0
 end
@@ -30,11 +28,11 @@ end
 local again = rewrite(fields, own)
 
 if pause == 0 then
-    redis.call('XADD', stream, '*', unpack(again))
+    call('XADD', stream, '*', unpack(again))
 else
-    redis.call('HSET', wait, id, MARK .. pack(again))
-    redis.call('ZADD', delay, string.format('%.0f', now_ms() + pause), id)
+    call('HSET', wait, id, MARK .. pack(again))
+    call('ZADD', delay, string.format('%.0f', now_ms() + pause), id)
 end
-redis.call('XDEL', stream, entry)
-redis.call('XACK', stream, group, entry)
+call('XDEL', stream, entry)
+call('XACK', stream, group, entry)
 return 1

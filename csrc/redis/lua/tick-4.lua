@@ -12,6 +12,7 @@
 -- The pending list is in the order of delivery, which is the order of lease ends but for extended
 -- leases: so its head is looked at always, and the rest along a cursor that passes over those.
 --
+-- include: call
 -- include: lapse
 -- include: due
 -- include: time
@@ -24,7 +25,7 @@ local bytes, moved, more, hint, started = 0, 0, false, -1, false
 -- A first write that needs no memory: after it the server lets the others pass when it is full.
 local function begin()
     if not started then
-        redis.call('XACK', stream, group, '0-0')
+        call('XACK', stream, group, '0-0')
         started = true
     end
 end
@@ -56,13 +57,16 @@ end
 
 local head = redis.pcall('XPENDING', stream, group, '-', '+', HEAD)
 if head.err then
+    if not string.find(head.err, 'NOGROUP', 1, true) then
+        refuse('XPENDING', head)
+    end
     if asked > 0 then
         return head
     end
     head = {}
 end
 
-local stored = redis.call('HMGET', conf, 'version', 'visibility')
+local stored = call('HMGET', conf, 'version', 'visibility')
 if stored[1] and stored[1] ~= '1' then
     return redis.error_reply('ERR the queue is kept in the unknown wire format ' .. stored[1])
 end
@@ -72,13 +76,13 @@ if visibility and (visibility < 1 or visibility > 604800000) then
 end
 if asked > 0 and (not visibility or (settle and visibility ~= asked)) then
     begin()
-    redis.call('HSET', conf, 'version', '1', 'visibility', ARGV[2])
+    call('HSET', conf, 'version', '1', 'visibility', ARGV[2])
     before = visibility or 0
     visibility = asked
 end
 
 local now = now_ms()
-local due = redis.call('ZRANGEBYSCORE', delay, '-inf', string.format('%.0f', now), 'LIMIT', 0, DUE)
+local due = call('ZRANGEBYSCORE', delay, '-inf', string.format('%.0f', now), 'LIMIT', 0, DUE)
 for _, member in ipairs(due) do
     if bytes > BYTES then
         break
@@ -89,13 +93,13 @@ for _, member in ipairs(due) do
         for _, value in ipairs(fields) do
             bytes = bytes + #value
         end
-        redis.call('XADD', stream, '*', unpack(fields))
+        call('XADD', stream, '*', unpack(fields))
         moved = moved + 1
     end
-    redis.call('HDEL', wait, member)
-    redis.call('ZREM', delay, member)
+    call('HDEL', wait, member)
+    call('ZREM', delay, member)
 end
-local next_due = redis.call('ZRANGE', delay, 0, 0, 'WITHSCORES')
+local next_due = call('ZRANGE', delay, 0, 0, 'WITHSCORES')
 if next_due[1] then
     local score = tonumber(next_due[2])
     more = more or score <= now
@@ -108,7 +112,7 @@ if visibility then
         more = true
     elseif #head == HEAD then
         local from = cursor ~= '' and cursor or head[HEAD][1]
-        local along = redis.call('XPENDING', stream, group, '(' .. from, '+', ALONG)
+        local along = call('XPENDING', stream, group, '(' .. from, '+', ALONG)
         sweep(along, visibility)
         cursor = #along == ALONG and along[ALONG][1] or ''
     else

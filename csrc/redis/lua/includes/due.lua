@@ -1,3 +1,4 @@
+-- include: call
 -- include: rules
 -- include: pack
 -- The fields to write for a member of `delay` that is due; nil for one of ours without a body.
@@ -27,7 +28,7 @@ local function due_fields(wait, member)
     if not is_id(member) then
         return older_fields(member) or {'cwist-delay', member}
     end
-    local body = redis.call('HGET', wait, member)
+    local body = call('HGET', wait, member)
     if not body then
         return nil
     end

@@ -1,6 +1,7 @@
+-- include: call
 -- Proves that a delivery is still the caller's. The fence is a write that needs no memory, and the
 -- first one of its script: after it the server lets the others pass even when it is full.
--- Returns the fields of the entry; or nil when the delivery was given away; or nil and an error.
+-- Returns the fields of the entry, or nil when the delivery was given away.
 
 local function fence(stream, group, consumer, entry)
     local held = redis.pcall('XCLAIM', stream, group, consumer, 0, entry, 'JUSTID')
@@ -8,14 +9,14 @@ local function fence(stream, group, consumer, entry)
         if string.find(held.err, 'NOGROUP', 1, true) then
             return nil
         end
-        return nil, held
+        refuse('XCLAIM', held)
     end
     if #held == 0 then
         return nil
     end
-    local found = redis.call('XRANGE', stream, entry, entry)
+    local found = call('XRANGE', stream, entry, entry)
     if not found[1] then
-        redis.call('XACK', stream, group, entry)
+        call('XACK', stream, group, entry)
         return nil
     end
     return found[1][2]

@@ -1,3 +1,4 @@
+-- include: call
 -- include: fields
 -- Makes the job of a lease that ran out ready again: a new entry with the attempt counted and the
 -- name of who let it run out. An entry that was deleted while pending is only taken off the list.
@@ -12,8 +13,8 @@ local function label(owner)
 end
 
 local function lapse(stream, group, entry, owner)
-    redis.call('XCLAIM', stream, group, owner, 0, entry, 'JUSTID')
-    local found = redis.call('XRANGE', stream, entry, entry)
+    call('XCLAIM', stream, group, owner, 0, entry, 'JUSTID')
+    local found = call('XRANGE', stream, entry, entry)
     local bytes = 0
     if found[1] then
         local fields = found[1][2]
@@ -29,9 +30,9 @@ local function lapse(stream, group, entry, owner)
         for _, value in ipairs(again) do
             bytes = bytes + #value
         end
-        redis.call('XADD', stream, '*', unpack(again))
-        redis.call('XDEL', stream, entry)
+        call('XADD', stream, '*', unpack(again))
+        call('XDEL', stream, entry)
     end
-    redis.call('XACK', stream, group, entry)
+    call('XACK', stream, group, entry)
     return bytes
 end
