@@ -7,6 +7,10 @@ comes from docs/wire-format.md alone.
 from __future__ import annotations
 
 import asyncio
+import base64
+import datetime
+import json
+import re
 import struct
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -17,6 +21,26 @@ GROUP = "cwist-jq"
 MARK = b"\xc1"
 
 _Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A message as a NATS stream holds it."""
+
+    seq: int
+    subject: str
+    data: bytes
+    #: The header block, byte for byte.
+    block: bytes
+    #: When the server stored it, in milliseconds since 1970.
+    time_ms: int
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers, bytes that are no UTF-8 as surrogates."""
+        lines = self.block.decode("utf-8", "surrogateescape").split("\r\n")[1:]
+        pairs = (line.split(":", 1) for line in lines if line)
+        return {name: value.strip(" ") for name, value in pairs}
 
 
 @dataclass(frozen=True)
@@ -250,21 +274,36 @@ class NatsObserver:
         """What the server says of the queue's consumer, or None."""
         return self.ask(lambda js: self._maybe(js.consumer_info(self.stream(queue), GROUP)))
 
-    def messages(self, stream: str) -> list[Any]:
-        """The messages that a stream holds, in order; each has seq, subject, data, headers."""
+    def messages(self, stream: str) -> list[Stored]:
+        """The messages that a stream holds, in order."""
 
-        async def read(js: Any) -> list[Any]:
-            info = await self._maybe(js.stream_info(stream))
-            found: list[Any] = []
-            if info is None or not info.state.messages:
-                return found
-            for seq in range(info.state.first_seq, info.state.last_seq + 1):
-                message = await self._maybe(js.get_msg(stream, seq))
-                if message is not None:
-                    found.append(message)
-            return found
+        async def read(js: Any) -> list[Stored]:
+            found: list[Stored] = []
+            seq = 1
+            while True:
+                request = json.dumps({"seq": seq, "next_by_subj": ">"}).encode()
+                reply = await js._nc.request(f"$JS.API.STREAM.MSG.GET.{stream}", request, timeout=5)
+                answer = json.loads(reply.data)
+                if "message" not in answer:
+                    if answer["error"]["code"] != 404:
+                        raise RuntimeError(answer["error"])
+                    return found
+                found.append(self._stored(answer["message"]))
+                seq = found[-1].seq + 1
 
         return self.ask(read)
+
+    @staticmethod
+    def _stored(message: dict[str, Any]) -> Stored:
+        # Nanoseconds, and zeroes at the end left off: more digits than datetime reads.
+        moment = re.sub(r"(\.\d{1,6})\d*", r"\1", message["time"].replace("Z", "+00:00"))
+        return Stored(
+            seq=message["seq"],
+            subject=message["subject"],
+            data=base64.b64decode(message.get("data", "")),
+            block=base64.b64decode(message.get("hdrs", "")),
+            time_ms=int(datetime.datetime.fromisoformat(moment).timestamp() * 1000),
+        )
 
     def ready_and_claimed(self, queue: str) -> int:
         info = self.stream_info(self.stream(queue))
@@ -282,23 +321,25 @@ class NatsObserver:
         return [self._letter(message) for message in messages]
 
     @staticmethod
-    def _letter(message: Any) -> DeadLetter:
-        headers: dict[str, str] = dict(message.headers or {})
+    def _letter(message: Stored) -> DeadLetter:
+        headers = message.headers
         reason = headers.pop("Cwist-Reason", None)
+        kind = headers.pop("Cwist-Type", None)
+        quoted = headers.pop("Cwist-Type-Quoted", None)
         letter = DeadLetter(
             id=headers.pop("Cwist-Id", ""),
-            type=headers.pop("Cwist-Type", None),
-            payload=message.data or b"",
+            type=kind if quoted is None else quoted[1:-1],
+            payload=message.data,
             attempts=int(headers.pop("Cwist-Attempts", "-1")),
             cause=headers.pop("Cwist-Cause", ""),
             reason=None if reason is None else _text(unquote_to_bytes(reason)),
             first_ms=int(headers.pop("Cwist-First", "0")),
-            last_ms=int(headers.pop("Cwist-Last", "0")),
+            last_ms=message.time_ms,
             consumer=headers.pop("Cwist-Consumer", None),
         )
         for name, value in headers.items():
             if not name.startswith("Nats-"):
-                letter.others[name] = value.encode()
+                letter.others[name] = value.encode("utf-8", "surrogateescape")
         return letter
 
     def leftovers(self, queue: str) -> list[str]:

@@ -120,6 +120,11 @@ static int wait_for_job(cwist_jq__claim *claim, uint64_t until, cwist_jq__job **
             claim->ended = status != CWIST_JQ_PENDING;
             return status;
         }
+        if (cwist_jq__claim_check(claim) != CWIST_SUCCESS) { /* given up: nobody would settle it */
+            cwist_jq__hand_back(queue, job);
+            claim->ended = true;
+            return cwist_jq__claim_check(claim);
+        }
         if (job->malformed == NULL && job->attempts <= queue->max_retries) {
             *out = job;
             return CWIST_SUCCESS;

@@ -13,6 +13,7 @@ typedef struct state {
     cwist_jq__puller *puller;  /* NULL: none yet */
     uint64_t give_up;          /* the latest moment for anything; later than a poll's deadline */
     bool extended;             /* the server was silent but there: a little more time was given */
+    bool silent;               /* the server was given up: it is not waited for again */
     bool answered;             /* the server ended a pull of this claim by itself */
     cwist_jq__backoff backoff; /* after answers that are no use */
     char refused[120];         /* the server's words when it would not take the pull */
@@ -27,7 +28,7 @@ int cwist_jq__nats_claim_start(cwist_jq__claim *claim)
     }
     own->give_up =
         cwist_jq__add_ms(claim->deadline, cwist_jq__late_ms(cwist_jq__nats_of(claim->queue)));
-    if (!atomic_load(&cwist_jq__nats_queue_of(claim->queue)->consumer_known)) {
+    if (!atomic_load(&cwist_jq__nats_queue_of(claim->queue)->visibility_set)) {
         uint64_t setup = cwist_jq__after_ms(SETUP_MS);
         own->give_up = own->give_up > setup ? own->give_up : setup;
     }
@@ -41,7 +42,9 @@ uint64_t cwist_jq__lease_end(const cwist_jq__queue *queue, uint64_t start)
     uint64_t margin = visibility / 20;
 
     margin = margin < 20 ? 20 : margin > 1000 ? 1000 : margin;
-    return visibility > margin ? cwist_jq__add_ms(start, visibility - margin) : start;
+    /* Of a very short visibility half is left, or no job could ever be settled. */
+    margin = margin < visibility / 2 ? margin : visibility / 2;
+    return cwist_jq__add_ms(start, visibility - margin);
 }
 
 static void free_message(void *message)
@@ -92,6 +95,21 @@ static int make_job(cwist_jq__job **job, cwist_jq__queue *queue, natsMsg *messag
     return cwist_jq__job_new(job, queue, &delivery);
 }
 
+/*
+ * The server is there, and something on it must be made again: even a claim whose time is over is
+ * given the time for that, once.
+ */
+static void give_time(cwist_jq__claim *claim)
+{
+    state *own = claim->impl;
+    uint64_t more = cwist_jq__after_ms(SETUP_MS);
+
+    if (!own->extended && own->give_up < more) {
+        own->extended = true;
+        own->give_up = more;
+    }
+}
+
 /* What a status message of the server means for the claim. */
 static int take_status(cwist_jq__claim *claim, natsMsg *message, const cwist_jq__wait *wait)
 {
@@ -111,6 +129,7 @@ static int take_status(cwist_jq__claim *claim, natsMsg *message, const cwist_jq_
     }
     (void)snprintf(own->refused, sizeof own->refused, "%s %s", code, words != NULL ? words : "");
     cwist_jq__forget(claim->queue);
+    give_time(claim);
     return cwist_jq__wait_backoff(wait, &own->backoff);
 }
 
@@ -132,10 +151,7 @@ static int take_silence(cwist_jq__job **job, cwist_jq__claim *claim, const cwist
     uint64_t arrived = own->puller->empty;
     cwist_jq__puller_free(own->puller);
     own->puller = NULL;
-    if (cwist_jq__passed(claim->deadline) && !own->extended) {
-        own->extended = true;
-        own->give_up = cwist_jq__after_ms(SETUP_MS);
-    }
+    give_time(claim);
     return message != NULL ? make_job(job, claim->queue, message, arrived) : CWIST_SUCCESS;
 }
 
@@ -166,6 +182,7 @@ static int look(cwist_jq__job **job, cwist_jq__claim *claim, const cwist_jq__wai
     } else if (status == CWIST_JQ_NO_RESPONDERS) {
         own->puller->asked = false;
         cwist_jq__forget(claim->queue);
+        give_time(claim);
         natsMsg_Destroy(message);
         status = cwist_jq__wait_backoff(wait, &own->backoff);
     } else if (status == CWIST_JQ_PENDING &&
@@ -190,8 +207,10 @@ static int ask(cwist_jq__claim *claim, const cwist_jq__wait *wait)
     status = cwist_jq__ensure_consumer(claim->queue, wait);
     if (status == CWIST_SUCCESS && own->puller == NULL) {
         status = cwist_jq__puller_take(&own->puller, claim->queue, wait);
+        status = status == CWIST_JQ_PENDING ? CWIST_ERROR_IO : status; /* its text says why */
     }
     if (status == CWIST_SUCCESS) {
+        own->answered = false;
         status = cwist_jq__pull(claim->queue, own->puller, claim->deadline);
     }
     return status;
@@ -214,6 +233,7 @@ static int weigh(cwist_jq__claim *claim, uint64_t until, int status)
         return status;
     }
     if (cwist_jq__passed(own->give_up)) {
+        own->silent = true;
         if (own->refused[0] != '\0') {
             return cwist_jq__fail(CWIST_ERROR_REFUSED, "the server said: %s", own->refused);
         }
@@ -261,7 +281,7 @@ void cwist_jq__nats_claim_end(cwist_jq__claim *claim)
     cwist_jq__puller *puller = own->puller;
     cwist_jq__job *job = NULL;
 
-    if (puller != NULL && puller->asked) {
+    if (puller != NULL && puller->asked && !own->silent) {
         natsMsg *message = cwist_jq__pull_cancel(puller);
         if (message != NULL &&
             make_job(&job, claim->queue, message, puller->empty) == CWIST_SUCCESS && job != NULL) {

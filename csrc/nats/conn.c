@@ -160,6 +160,13 @@ int cwist_jq__link_get(cwist_jq__link **out, cwist_jq__nats *nats, const cwist_j
     return status;
 }
 
+static _Atomic uint64_t libnats_process; /* the process that started libnats */
+
+bool cwist_jq__libnats_is_inherited(void)
+{
+    return atomic_load(&libnats_process) != cwist_jq__process_id();
+}
+
 /*
  * libnats ignores SIGPIPE for the whole process when it starts. It never raises one itself on plain
  * connections, so the program's own choice is put back; OpenSSL does raise it, so with TLS it stays.
@@ -174,6 +181,7 @@ static void start_libnats(bool tls)
     if (!started) {
         bool known = sigaction(SIGPIPE, NULL, &before) == 0;
         started = nats_Open(-1) == NATS_OK;
+        atomic_store(&libnats_process, cwist_jq__process_id());
         if (known && !tls) {
             (void)sigaction(SIGPIPE, &before, NULL);
         }

@@ -112,6 +112,9 @@ int cwist_jq__link_get(cwist_jq__link **link, cwist_jq__nats *nats, const cwist_
 /* How long the server may be late with an answer that it should have given by now. */
 uint64_t cwist_jq__late_ms(const cwist_jq__nats *nats);
 
+/* True in a child of the process that started libnats: its callback thread is not there. */
+bool cwist_jq__libnats_is_inherited(void);
+
 int cwist_jq__nats_open(cwist_jq__conn *conn, uint64_t deadline);
 int cwist_jq__nats_ping(cwist_jq__conn *conn, uint64_t deadline);
 void cwist_jq__nats_close(cwist_jq__conn *conn);

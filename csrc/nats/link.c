@@ -75,13 +75,28 @@ static bool names_subject(const char *text, const char *subject)
     return false;
 }
 
+/* What libnats noted last for the connection: for a process in which nobody calls back. */
+static void ask_libnats(char *text, size_t size, cwist_jq__link *link)
+{
+    const char *noted = NULL;
+
+    if (natsConnection_GetLastError(link->nc, &noted) == NATS_NOT_PERMITTED && noted != NULL) {
+        (void)snprintf(text, size, "%s", noted);
+    }
+}
+
 int cwist_jq__violation(cwist_jq__link *link, unsigned seen, const char *subject,
                         const char *inbox)
 {
     cwist_jq__watch *watch = link->watch;
     char text[VIOLATION_SIZE] = "";
 
-    if (atomic_load(&watch->count) == seen) {
+    if (cwist_jq__libnats_is_inherited()) {
+        ask_libnats(text, sizeof text, link);
+        bool ours = names_subject(text, subject) || names_subject(text, inbox);
+        text[0] = ours ? text[0] : '\0';
+    }
+    if (text[0] == '\0' && atomic_load(&watch->count) == seen) {
         return CWIST_SUCCESS;
     }
     cwist_jq__lock(&watch->lock);
@@ -157,7 +172,8 @@ static natsStatus connect_once(cwist_jq__link *link, natsOptions *options)
     cwist_jq__fds before;
     natsStatus status = natsOptions_SetErrorHandler(options, on_error, link->watch);
 
-    if (status == NATS_OK) {
+    bool called_back = !cwist_jq__libnats_is_inherited();
+    if (status == NATS_OK && called_back) {
         status = natsOptions_SetClosedCB(options, on_closed, link->watch);
     }
     if (status == NATS_OK) {
@@ -165,7 +181,9 @@ static natsStatus connect_once(cwist_jq__link *link, natsOptions *options)
         status = natsConnection_Connect(&link->nc, options);
     }
     if (status == NATS_OK) {
-        atomic_fetch_add(&link->watch->references, 1); /* given back by on_closed */
+        if (called_back) {
+            atomic_fetch_add(&link->watch->references, 1); /* given back by on_closed */
+        }
         cwist_jq__close_on_exec(&before, connected_port(link->nc));
     }
     return status;

@@ -92,7 +92,10 @@ static char *encode(const char *text)
     return out;
 }
 
-/* All headers of the dead letter; without those of other publishers when there is no room. */
+/*
+ * All headers of the dead letter; without those of other publishers when there is no room, and none
+ * at all when a publisher used the room that is to be kept free.
+ */
 static void add_dead_headers(cwist_jq__headers *headers, cwist_jq__queue *queue,
                              cwist_jq__job *job, const cwist_jq__origin *origin,
                              cwist_jq__cause cause, const char *text)
@@ -108,14 +111,40 @@ static void add_dead_headers(cwist_jq__headers *headers, cwist_jq__queue *queue,
         cwist_jq__headers_add(headers, "Cwist-Consumer", queue->consumer);
     }
     size_t ours = headers->count;
+    size_t room = most > (int64_t)job->payload_len ? (size_t)most - job->payload_len : 0;
     cwist_jq__headers_keep(headers, job->body, cause == CWIST_JQ_CAUSE_MALFORMED);
-    if (!headers->failed && most > 0 &&
-        cwist_jq__headers_size(headers) + job->payload_len > (size_t)most) {
+    if (!headers->failed && cwist_jq__headers_size(headers) > room) {
         headers->count = ours;
         if (cause != CWIST_JQ_CAUSE_MALFORMED) {
             cwist_jq__headers_type(headers, job->type);
         }
     }
+    if (!headers->failed && cwist_jq__headers_size(headers) > room) {
+        cwist_jq__headers_clear(headers);
+    }
+}
+
+/* For a dead letter without the header that refuses repeats: is it there already? */
+static int is_buried(bool *there, cwist_jq__queue *queue, const char *subject,
+                     const cwist_jq__wait *wait)
+{
+    cwist_jq__answer answer;
+    char *api = cwist_jq__format("$JS.API.STREAM.MSG.GET.%s_DEAD",
+                                 cwist_jq__nats_queue_of(queue)->stream);
+    char *body = cwist_jq__format("{\"last_by_subj\":\"%s\"}", subject);
+    int status = CWIST_SUCCESS;
+
+    memset(&answer, 0, sizeof answer);
+    if (api != NULL && body != NULL) {
+        status = cwist_jq__api(&answer, cwist_jq__nats_of(queue), api, body, wait);
+    } else {
+        status = cwist_jq__no_memory();
+    }
+    *there = status == CWIST_SUCCESS && answer.error == 0;
+    cwist_jq__answer_clear(&answer);
+    cwist_jq__free(api);
+    cwist_jq__free(body);
+    return status;
 }
 
 int cwist_jq__nats_bury(cwist_jq__queue *queue, cwist_jq__job *job, cwist_jq__cause cause,
@@ -125,6 +154,7 @@ int cwist_jq__nats_bury(cwist_jq__queue *queue, cwist_jq__job *job, cwist_jq__ca
     cwist_jq__origin origin;
     cwist_jq__headers headers;
     uint64_t sent_at = 0;
+    bool there = false;
     int status = lease_check(job);
 
     if (status != CWIST_SUCCESS) {
@@ -137,7 +167,10 @@ int cwist_jq__nats_bury(cwist_jq__queue *queue, cwist_jq__job *job, cwist_jq__ca
                                      job->id, (unsigned long long)origin.first);
     if (subject == NULL || headers.failed) {
         status = cwist_jq__no_memory();
-    } else {
+    } else if (headers.count == 0) {
+        status = is_buried(&there, queue, subject, &wait);
+    }
+    if (status == CWIST_SUCCESS && !there) {
         cwist_jq__request request = {subject, job->payload, job->payload_len, headers.list,
                                      headers.count};
         status = cwist_jq__publish_once(queue, &request, true, &job->lease_ends, &wait);

@@ -1,8 +1,10 @@
 /*
- * Headers that libnats cannot read. It gives up on a whole block when one value is empty, which
- * other publishers may well write. The stream hands out the raw block, so it is read here.
+ * Headers that libnats misreads. When a value is empty, which other publishers may well write, it
+ * takes the whole next line for the value, or gives up at the end of the block. The stream hands out
+ * the raw block, so in doubt it is read here.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "nats/jetstream.h"
@@ -98,16 +100,54 @@ static int rebuild(natsMsg **message, cwist_jq__json encoded)
     return CWIST_SUCCESS;
 }
 
+/* True for what could be a header line: a name and a colon. */
+static bool looks_like_line(const char *value)
+{
+    size_t name = strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_");
+    return name > 0 && value[name] == ':';
+}
+
+static bool has_suspect(natsMsg *message, const char *name)
+{
+    const char **values = NULL;
+    int count = 0;
+    bool suspect = false;
+
+    if (natsMsgHeader_Values(message, name, &values, &count) == NATS_OK) {
+        for (int i = 0; i < count; i++) {
+            suspect = suspect || looks_like_line(values[i]);
+        }
+        free((void *)values);
+    }
+    return suspect;
+}
+
+/* libnats could not read the headers, or one of them may have swallowed another. */
+static bool needs_repair(natsMsg *message)
+{
+    const char **names = NULL;
+    int count = 0;
+    bool suspect = false;
+    natsStatus status = natsMsgHeader_Keys(message, &names, &count);
+
+    if (status != NATS_OK) {
+        return status != NATS_NOT_FOUND;
+    }
+    for (int i = 0; i < count; i++) {
+        suspect = suspect || has_suspect(message, names[i]);
+    }
+    free((void *)names);
+    return suspect;
+}
+
 int cwist_jq__repair_headers(cwist_jq__queue *queue, natsMsg **message, const cwist_jq__wait *wait)
 {
     cwist_jq__nats_queue *own = cwist_jq__nats_queue_of(queue);
-    const char *value = NULL;
     cwist_jq__ticket ticket;
     cwist_jq__answer answer;
     char body[48];
 
-    if (natsMsgHeader_Get(*message, "Cwist-Type", &value) != NATS_PROTOCOL_ERROR ||
-        !cwist_jq__ticket_read(&ticket, natsMsg_GetReply(*message))) {
+    if (!needs_repair(*message) || !cwist_jq__ticket_read(&ticket, natsMsg_GetReply(*message))) {
         return CWIST_SUCCESS;
     }
     memset(&answer, 0, sizeof answer);

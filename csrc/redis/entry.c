@@ -6,7 +6,8 @@
 
 #include "redis/redis.h"
 
-#define FIELDS_MAX 3000 /* includes/fields.lua: what a script can carry over */
+#define OTHERS_MAX 3000 /* fields beside ours; includes/fields.lua: what a script can carry over   \
+                         */
 
 static bool all_digits(const char *text, size_t len, size_t most)
 {
@@ -68,6 +69,7 @@ typedef struct {
     const redisReply *id;
     const redisReply *attempts;
     const redisReply *consumer;
+    size_t others; /* how many fields are not ours */
 } known_fields;
 
 static bool find_fields(known_fields *found, const redisReply *fields)
@@ -91,12 +93,13 @@ static bool find_fields(known_fields *found, const redisReply *fields)
         if (slot != NULL && *slot == NULL) {
             *slot = value;
         }
+        found->others += slot == NULL || slot == &found->type || slot == &found->payload;
     }
     return true;
 }
 
 /* Fills what is sound and names the first rule that is broken. */
-static void judge_fields(cwist_jq__delivery *delivery, const known_fields *found, size_t values)
+static void judge_fields(cwist_jq__delivery *delivery, const known_fields *found)
 {
     const char *broken = NULL;
     uint32_t spent = 0;
@@ -128,7 +131,7 @@ static void judge_fields(cwist_jq__delivery *delivery, const known_fields *found
     } else {
         broken = "field payload is missing";
     }
-    if (values > (size_t)FIELDS_MAX * 2) {
+    if (found->others > OTHERS_MAX) {
         broken = "the entry has more than 3000 fields";
     }
     delivery->attempts = spent + 1;
@@ -155,7 +158,7 @@ static int parse_entry(const redisReply *entry, cwist_jq__delivery *delivery)
     if (fields->type != REDIS_REPLY_ARRAY || !find_fields(&found, fields)) {
         return cwist_jq__redis_odd_reply("XREADGROUP");
     }
-    judge_fields(delivery, &found, fields->elements);
+    judge_fields(delivery, &found);
     return CWIST_SUCCESS;
 }
 

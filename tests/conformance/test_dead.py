@@ -104,6 +104,8 @@ def test_three_killed_workers_end_in_a_dead_letter(
     letter = only_letter(observer, queue_name)
     assert (letter.id, letter.type, letter.payload) == (job_id, "t", b"crasher")
     assert (letter.attempts, letter.cause) == (3, "lease-expired")
+    if observer.engine == "redis":
+        assert letter.consumer == "victim-2"
     _times_fit(letter, began, died)
     assert queue.dead_count() == 1
     assert observer.ready_and_claimed(queue_name) == 0
@@ -120,7 +122,8 @@ def test_dropped_handles_end_in_a_dead_letter(
     no_job(queue, timeout=0.8)
     letter = only_letter(observer, queue_name)
     assert (letter.attempts, letter.cause, letter.payload) == (2, "lease-expired", b"dropped")
-    assert letter.consumer == "dropper"
+    # NATS does not know who let a lease run out.
+    assert letter.consumer == ("dropper" if observer.engine == "redis" else None)
 
 
 def test_a_blocked_claim_moves_the_dead_out_of_the_way(

@@ -92,40 +92,38 @@ def test_sizes_up_to_the_limit_of_every_server(
     assert digest(letter.payload) == digest(payload)
 
 
-@pytest.mark.parametrize("size", [0, 1, 4 * KIB, MIB - 1, MIB, 7 * MIB])
-def test_large_jobs_survive_a_restart(
+def test_jobs_of_all_sizes_survive_restarts(
     make_server: Callable[..., Any],
     make_observer: Callable[[str, str], Observer],
     engine: str,
     queue_name: str,
-    size: int,
 ) -> None:
-    """P02: ready, waiting and dead, through a server that was stopped and started again."""
+    """P02: ready, nacked and dead, through a server that was stopped and started again."""
     options = {"appendonly": "everysec"} if engine == "redis" else {"max_payload": 8 * MIB}
     server = make_server(**options)
-    payload = bytes_of(size, 3)
+    sizes = (0, 1, 4 * KIB, MIB - 1, MIB, 7 * MIB)
+    # NATS forgets at a restart that a job was nacked: it comes back after the visibility then.
     with cwist_jq.connect(server.url) as conn:
-        queue = conn.queue(queue_name, max_retries=2)
-        ids = [queue.enqueue(payload, type="t"), queue.enqueue(payload)]
+        queue = conn.queue(queue_name, max_retries=2, visibility_timeout=2)
+        sums = {}
+        for size in sizes:
+            payload = bytes_of(size, 3)
+            sums[queue.enqueue(payload, type=str(size))] = (digest(payload), str(size))
         server.restart()
-        for _ in range(2):
-            job = claim(queue)
-            assert digest(job.payload) == digest(payload)
+        jobs = [claim(queue) for _ in sizes]
+        assert {job.id: (digest(job.payload), job.type) for job in jobs} == sums
+        for job in jobs:
             job.nack()
         server.restart()
-        again = {}
-        for _ in range(2):
+        for number in range(len(sizes)):
             job = claim(queue)
-            assert digest(job.payload) == digest(payload)
-            again[job.id] = job
-        assert sorted(again) == sorted(ids)
-        again[ids[0]].nack("large")
-        again[ids[1]].ack()
+            assert ((digest(job.payload), job.type), job.attempts) == (sums[job.id], 2)
+            job.nack(f"restart {number}")
         server.restart()
-        letter = only_letter(make_observer(engine, server.url), queue_name)
-        assert letter.payload is not None
-        assert digest(letter.payload) == digest(payload)
-        assert (letter.id, letter.type, letter.attempts) == (ids[0], "t", 2)
+        letters = make_observer(engine, server.url).dead(queue_name)
+        assert {letter.id: (digest(letter.payload or b""), letter.type) for letter in letters} == sums
+        assert {letter.attempts for letter in letters} == {2}
+        assert queue.dead_count() == len(sizes)
         no_job(queue)
 
 

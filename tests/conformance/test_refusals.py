@@ -167,12 +167,12 @@ def test_types(
     watched: Any, proxy: Proxy, observer: Observer, queue_name: str, kind: Any, words: str
 ) -> None:
     """P01, N02."""
-    queue = watched.queue(queue_name)
-    proxy.forget()
-    with pytest.raises(cwist_jq.InvalidParam, match=re.escape(words)) as caught:
-        queue.enqueue(b"x", type=kind)
-    assert "allowed:" in str(caught.value)
-    assert proxy.pieces(UP) == []
+    with watched.queue(queue_name) as queue:
+        proxy.forget()
+        with pytest.raises(cwist_jq.InvalidParam, match=re.escape(words)) as caught:
+            queue.enqueue(b"x", type=kind)
+        assert "allowed:" in str(caught.value)
+        assert proxy.pieces(UP) == []
     assert _untouched(observer, queue_name)
 
 
@@ -185,13 +185,13 @@ def test_types_at_the_limit_are_taken(queue: cwist_jq.Queue) -> None:
 
 def test_claim_timeouts(watched: Any, proxy: Proxy, queue_name: str) -> None:
     """N04: negative, not a number, infinite, not a number at all."""
-    queue = watched.queue(queue_name)
-    proxy.forget()
     refused: list[Any] = [-1, -1e-9, math.nan, math.inf, -math.inf, True, "5", [5], HUGE, 2.0**64]
-    for timeout in [*refused, dt.timedelta(seconds=-1)]:
-        with pytest.raises(cwist_jq.InvalidParam, match=r"^timeout is "):
-            queue.claim(timeout)
-    assert proxy.pieces(UP) == []
+    with watched.queue(queue_name) as queue:
+        proxy.forget()
+        for timeout in [*refused, dt.timedelta(seconds=-1)]:
+            with pytest.raises(cwist_jq.InvalidParam, match=r"^timeout is "):
+                queue.claim(timeout)
+        assert proxy.pieces(UP) == []
 
 
 def test_claim_timeouts_that_are_taken(queue: cwist_jq.Queue) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import struct
 import time
 from typing import Any
@@ -45,17 +46,15 @@ def _fields(redis: RedisObserver, name: str) -> list[tuple[bytes, bytes]]:
 
 
 def test_an_enqueue_is_type_and_payload_and_nothing_else(
-    queue: cwist_jq.Queue, redis: RedisObserver, queue_name: str, stream: str
+    queue: cwist_jq.Queue, redis: RedisObserver, queue_name: str
 ) -> None:
-    """It is what CWIST writes; the raw reply shows the order."""
+    """It is what CWIST writes, in the same order."""
     first = queue.enqueue(b"P\x00", type="T")
     second = queue.enqueue(b"Q")
-    raw = redis.client.execute_command("XRANGE", stream, "-", "+", NEVER_DECODE=True)
-    assert [[bytes(value) for value in fields] for _, fields in raw] == [
-        [b"type", b"T", b"payload", b"P\x00"],
-        [b"type", b"", b"payload", b"Q"],
+    assert [(entry, list(fields.items())) for entry, fields in redis.entries(queue_name)] == [
+        (first, [(b"type", b"T"), (b"payload", b"P\x00")]),
+        (second, [(b"type", b""), (b"payload", b"Q")]),
     ]
-    assert [entry.decode() for entry, _ in raw] == [first, second]
     assert redis.keys(queue_name) == ["s"]
 
 
@@ -286,8 +285,9 @@ def test_calls_on_a_job_deleted_by_hand(
     queue.enqueue(b"gone")
     held = claim(queue)
     redis.client.xdel(stream, held.id)
-    if call == "extend":  # only the pending list is asked; the job's end then tells
-        held.extend()
+    if call == "extend":  # 6.2 asks only the pending list; the job's end then tells
+        with contextlib.suppress(cwist_jq.LeaseLost):
+            held.extend()
         call = "ack"
     with pytest.raises(cwist_jq.LeaseLost):
         getattr(held, call)()
@@ -390,8 +390,11 @@ def test_a_key_of_the_wrong_kind_is_an_error_and_no_crash(
     with pytest.raises(cwist_jq.Error, match="WRONGTYPE"):
         life()
     redis.client.delete(key)
-    if suffix != "s":
-        assert redis.ready_and_claimed(queue_name) == 1
-        job = claim(queue)
-        assert job.payload == b"x"
-        job.ack()
+    if suffix == "s":
+        return
+    assert redis.ready_and_claimed(queue_name) == 1
+    if suffix.startswith("dead"):  # its last delivery has ended
+        eventually(lambda: queue.claim(0.1) is None and redis.dead(queue_name))
+        assert only_letter(redis, queue_name).payload == b"x"
+    else:
+        assert drain(queue, 1)[0].payload == b"x"

@@ -281,12 +281,12 @@ def test_a_half_open_connection(
     proxy.stall()
     with fails_within(cwist_jq.OutcomeUnknown, OPERATION, least=OPERATION * 0.9):
         queue.enqueue(b"maybe")
-    with fails_within(cwist_jq.ConnectionFailed, OPERATION):
-        queue.enqueue(b"no")
+    with fails_within((cwist_jq.ConnectionFailed, cwist_jq.OutcomeUnknown), OPERATION):
+        queue.enqueue(b"again")
     proxy.cut()  # the middle of the network forgets the connections
     proxy.flow()
     queue.enqueue(b"after")
     got = {claim.result(10.0).payload}
     while b"after" not in got:
         got.add(must_claim(queue).payload)
-    assert got <= {b"after", b"maybe"}
+    assert got <= {b"after", b"maybe", b"again"}

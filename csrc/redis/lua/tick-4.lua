@@ -13,6 +13,7 @@
 -- leases: so its head is looked at always, and the rest along a cursor that passes over those.
 --
 -- include: call
+-- include: probe
 -- include: lapse
 -- include: due
 -- include: time
@@ -22,10 +23,9 @@ local group, asked, settle, cursor = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1',
 local DUE, HEAD, ALONG, BYTES = 16, 16, 100, 8388608
 local bytes, moved, more, hint, started = 0, 0, false, -1, false
 
--- A first write that needs no memory: after it the server lets the others pass when it is full.
 local function begin()
     if not started then
-        call('XACK', stream, group, '0-0')
+        probe(stream, group)
         started = true
     end
 end
@@ -83,11 +83,14 @@ end
 
 local now = now_ms()
 local due = call('ZRANGEBYSCORE', delay, '-inf', string.format('%.0f', now), 'LIMIT', 0, DUE)
+if due[1] then
+    begin()
+    probe_delay(delay, wait)
+end
 for _, member in ipairs(due) do
     if bytes > BYTES then
         break
     end
-    begin()
     local fields = due_fields(wait, member)
     if fields then
         for _, value in ipairs(fields) do

@@ -1,6 +1,6 @@
 -- include: call
--- Proves that a delivery is still the caller's. The fence is a write that needs no memory, and the
--- first one of its script: after it the server lets the others pass even when it is full.
+-- include: probe
+-- Proves that a delivery is still the caller's. The fence is a write that needs no memory.
 -- Returns the fields of the entry, or nil when the delivery was given away.
 
 local function fence(stream, group, consumer, entry)
@@ -19,5 +19,6 @@ local function fence(stream, group, consumer, entry)
         call('XACK', stream, group, entry)
         return nil
     end
+    probe(stream, group)
     return found[1][2]
 end

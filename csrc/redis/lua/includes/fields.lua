@@ -1,8 +1,9 @@
 -- include: rules
 -- Stream entries as flat lists of names and values. When a name comes twice, the first counts.
 
--- Lua hands at most some 8000 values to a command; a longer entry is malformed and is cut here.
-local VALUES_MAX = 6000
+-- Lua hands at most some 8000 values to a command. An entry with more than 3000 fields beside ours is
+-- malformed; it is cut here to one more than that, and so stays malformed.
+local OTHERS_KEPT = 3001
 
 local function field(fields, name)
     for i = 1, #fields, 2 do
@@ -40,9 +41,11 @@ local function rewrite(fields, own)
         end
         placed = true
     end
-    for i = 1, math.min(#fields, VALUES_MAX), 2 do
-        if not RULES[fields[i]] then
+    local others = 0
+    for i = 1, #fields, 2 do
+        if not RULES[fields[i]] and others < OTHERS_KEPT then
             put(fields[i], fields[i + 1])
+            others = others + 1
         end
         if fields[i] == 'payload' and not placed then
             place()
