@@ -2,6 +2,8 @@
 
 PY := .venv/bin/python
 SERVERS ?= all
+# Most tests wait more than they work: more of them at once than there are processors.
+WORKERS ?= 4
 JOBS ?= $(shell nproc 2>/dev/null || echo 1)
 
 C_FILES = $(shell find csrc include tests/c -name '*.[ch]' 2>/dev/null)
@@ -14,6 +16,8 @@ ASAN_ENV := ASAN_OPTIONS=detect_leaks=1:abort_on_error=1:detect_stack_use_after_
 TSAN_ENV := TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
 
 .DEFAULT_GOAL := help
+# The tests have time limits: two suites at once (make -j) would slow each other down.
+.NOTPARALLEL:
 .PHONY: help setup build build-c test test-c test-python check demo clean \
 	check-format check-lint check-types check-headers check-gcc check-clang check-asan check-tsan
 
@@ -24,14 +28,14 @@ help: ## Show this list
 setup: ## Install what is missing: system packages, .venv, test servers
 	@.ci/setup
 
-build: build-c build/python.stamp ## Build the C library and the Python package
+build: build-c .venv/native ## Build the C library and the Python package
 
 build-c: | setup
 	@echo "build: the C library, in build/c"
 	@cmake -S csrc -B build/c -DCWIST_JQ_TESTS=ON >build/c.log 2>&1 || { cat build/c.log; exit 1; }
 	@cmake --build build/c -j $(JOBS) >>build/c.log 2>&1 || { cat build/c.log; exit 1; }
 
-build/python.stamp: $(NATIVE_INPUTS) tests/requirements.txt | setup
+.venv/native: $(NATIVE_INPUTS) tests/requirements.txt | setup
 	@echo "build: the Python package, in place"
 	@rm -f cwist_jq/_native*.so
 	@$(PY) -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps -e . \
@@ -44,8 +48,11 @@ test-c: build
 	@$(PY) -m tests.run_c build/c --servers $(SERVERS)
 
 test-python: build
-	@echo "test: pytest"
-	@$(PY) -m pytest -q --timeout 300 tests
+	@echo "test: pytest, $(WORKERS) at once, then those that need the machine alone"
+	@result=0; \
+	$(PY) -m pytest -q --timeout 300 -n $(WORKERS) -m "not alone" tests || result=1; \
+	$(PY) -m pytest -q --timeout 300 -m alone tests || result=1; \
+	exit $$result
 
 check: check-format check-lint check-types check-headers check-gcc check-clang check-asan check-tsan ## Format, lint, types, warnings, exports, sanitizers
 	@echo "check: all clean"
@@ -60,7 +67,7 @@ check-lint: | setup
 	@.venv/bin/ruff check -q .
 	@cd csrc/redis/lua && luacheck -q .
 
-check-types: build/python.stamp
+check-types: .venv/native
 	@echo "check: types"
 	@.venv/bin/mypy
 	@.venv/bin/mypy --python-version 3.11 tests benchmarks
@@ -88,7 +95,7 @@ check-tsan: | setup
 	@.ci/build_c build/tsan -DCWIST_JQ_SANITIZE=thread -DCMAKE_C_COMPILER=gcc
 	@$(TSAN_ENV) $(PY) -m tests.run_c build/tsan --label tsan
 
-demo: build/python.stamp ## Show the queue at work on private servers of both engines, in about 10 s
+demo: .venv/native ## Show the queue at work on private servers of both engines, in about 10 s
 	@$(PY) -m benchmarks.demo
 
 clean: ## Remove what was built; the servers and .venv stay

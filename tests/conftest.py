@@ -44,6 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for line in (
         "engine(*names): run only on these engines",
         "servers(which): 'all' kinds of server, or only the 'pinned' one",
+        "alone: measures time or needs all processors; runs after the others, one at a time",
     ):
         config.addinivalue_line("markers", line)
 

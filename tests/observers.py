@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import datetime
+import datetime as dt
 import json
 import re
 import struct
@@ -302,7 +302,7 @@ class NatsObserver:
             subject=message["subject"],
             data=base64.b64decode(message.get("data", "")),
             block=base64.b64decode(message.get("hdrs", "")),
-            time_ms=int(datetime.datetime.fromisoformat(moment).timestamp() * 1000),
+            time_ms=int(dt.datetime.fromisoformat(moment).timestamp() * 1000),
         )
 
     def ready_and_claimed(self, queue: str) -> int:

@@ -51,6 +51,7 @@ bool cwist_jq__answer_is_temporary(const cwist_jq__answer *answer)
     case 10007: /* no quorum */
     case 10008: /* temporarily unavailable */
     case 10009: /* no leader */
+    case 10049: /* no store: files of a stream that was just deleted are still being removed */
     case 10076: /* the system is down while it starts or stops */
         return true;
     default:

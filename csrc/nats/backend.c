@@ -64,8 +64,8 @@ static int dead_count(cwist_jq__queue *queue, uint64_t deadline, uint64_t *count
 {
     cwist_jq__wait wait = {deadline, NULL};
     cwist_jq__answer answer;
-    char *subject = cwist_jq__format("$JS.API.STREAM.INFO.%s_DEAD",
-                                     cwist_jq__nats_queue_of(queue)->stream);
+    char *subject =
+        cwist_jq__format("$JS.API.STREAM.INFO.%s_DEAD", cwist_jq__nats_queue_of(queue)->stream);
     int status = CWIST_SUCCESS;
 
     memset(&answer, 0, sizeof answer);

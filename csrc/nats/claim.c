@@ -56,13 +56,11 @@ static void free_message(void *message)
  * Makes a job of a delivery, which is given away. *job stays NULL when the delivery is of no use:
  * its lease is over, or what is needed of it could not be read in time; then it comes back.
  */
-static int make_job(cwist_jq__job **job, cwist_jq__queue *queue, natsMsg *message,
-                    uint64_t arrived)
+static int make_job(cwist_jq__job **job, cwist_jq__queue *queue, natsMsg *message, uint64_t arrived)
 {
     uint64_t lease_ends = cwist_jq__lease_end(queue, arrived);
     cwist_jq__wait wait = {
-        cwist_jq__earlier(lease_ends, cwist_jq__after_ms(queue->conn->operation_timeout_ms)),
-        NULL};
+        cwist_jq__earlier(lease_ends, cwist_jq__after_ms(queue->conn->operation_timeout_ms)), NULL};
     cwist_jq__origin origin;
     cwist_jq__delivery delivery;
 
@@ -75,7 +73,7 @@ static int make_job(cwist_jq__job **job, cwist_jq__queue *queue, natsMsg *messag
     cwist_jq__origin_read(&origin, message);
     if (origin.from != 0) {
         /* A release that was cut leaves the original too. A failure only makes it run twice. */
-        (void)cwist_jq__delete_message(queue, origin.from, &wait);
+        (void)cwist_jq__delete_original(queue, &origin, &wait);
     }
     memset(&delivery, 0, sizeof delivery);
     uint64_t attempts = origin.spent + origin.ticket.delivered;
@@ -135,42 +133,32 @@ static int take_status(cwist_jq__claim *claim, natsMsg *message, const cwist_jq_
 
 /*
  * The pull's own time is over and the server said nothing: it is gone, or stream or consumer are
- * (2.9 is silent then). Looking tells which. The pull is given up, and *job is set when it brought
- * something after all.
+ * (2.9 is silent then). Any answer tells that it is there; then the pull is given up for another.
+ * *job is set when it brought something after all.
  */
 static int take_silence(cwist_jq__job **job, cwist_jq__claim *claim, const cwist_jq__wait *wait)
 {
     state *own = claim->impl;
+    int status = cwist_jq__find_jobs(claim->queue, wait);
 
-    cwist_jq__forget(claim->queue);
-    int status = cwist_jq__ensure_consumer(claim->queue, wait);
-    if (status != CWIST_SUCCESS) {
+    if (status != CWIST_SUCCESS && status != CWIST_ERROR_LEASE_LOST) {
         return status;
     }
     natsMsg *message = cwist_jq__pull_cancel(own->puller);
     uint64_t arrived = own->puller->empty;
     cwist_jq__puller_free(own->puller);
     own->puller = NULL;
+    cwist_jq__forget(claim->queue);
     give_time(claim);
     return message != NULL ? make_job(job, claim->queue, message, arrived) : CWIST_SUCCESS;
 }
 
-/* One look at the inbox. SUCCESS with or without a job. */
-static int look(cwist_jq__job **job, cwist_jq__claim *claim, const cwist_jq__wait *wait)
+/* What the inbox gave, as of cwist_jq__pull_next(); the message is given away. */
+static int take(cwist_jq__job **job, cwist_jq__claim *claim, natsMsg *message, int status,
+                const cwist_jq__wait *wait)
 {
     state *own = claim->impl;
-    natsMsg *message = NULL;
-    uint64_t slice = cwist_jq__lease_ms(claim->queue) / 10;
 
-    uint64_t patience = cwist_jq__late_ms(cwist_jq__nats_of(claim->queue)) / 2;
-
-    slice = slice < 1 ? 1 : slice > CWIST_JQ_SLICE_MS ? CWIST_JQ_SLICE_MS : slice;
-    if (cwist_jq__passed(own->puller->ends)) {
-        uint64_t left = cwist_jq__ms_left(cwist_jq__add_ms(own->puller->ends, patience));
-        slice = slice < left ? slice : left;
-    }
-    slice = (uint64_t)cwist_jq__wait_slice(wait, slice);
-    int status = cwist_jq__pull_next(&message, claim->queue, own->puller, slice);
     if (status == CWIST_SUCCESS && cwist_jq__is_delivery(message)) {
         own->puller->asked = false;
         own->backoff.tries = 0;
@@ -178,18 +166,50 @@ static int look(cwist_jq__job **job, cwist_jq__claim *claim, const cwist_jq__wai
     }
     if (status == CWIST_SUCCESS) {
         status = take_status(claim, message, wait);
-        natsMsg_Destroy(message);
     } else if (status == CWIST_JQ_NO_RESPONDERS) {
         own->puller->asked = false;
         cwist_jq__forget(claim->queue);
         give_time(claim);
-        natsMsg_Destroy(message);
         status = cwist_jq__wait_backoff(wait, &own->backoff);
-    } else if (status == CWIST_JQ_PENDING &&
-               cwist_jq__passed(cwist_jq__add_ms(own->puller->ends, patience))) {
-        status = take_silence(job, claim, wait);
     }
+    natsMsg_Destroy(message);
     return status;
+}
+
+/* How long one look may take: short against the lease, and against the server's last word. */
+static uint64_t slice_of(const cwist_jq__claim *claim, uint64_t speaks_by,
+                         const cwist_jq__wait *wait)
+{
+    const state *own = claim->impl;
+    uint64_t slice = cwist_jq__lease_ms(claim->queue) / 10;
+
+    slice = slice < 1 ? 1 : slice > CWIST_JQ_SLICE_MS ? CWIST_JQ_SLICE_MS : slice;
+    if (cwist_jq__passed(own->puller->ends)) {
+        uint64_t left = cwist_jq__ms_left(speaks_by);
+        slice = slice < left ? slice : left;
+    }
+    return (uint64_t)cwist_jq__wait_slice(wait, slice);
+}
+
+/* One look at the inbox. SUCCESS with or without a job. */
+static int look(cwist_jq__job **job, cwist_jq__claim *claim, const cwist_jq__wait *wait)
+{
+    state *own = claim->impl;
+    natsMsg *message = NULL;
+    uint64_t patience = cwist_jq__late_ms(cwist_jq__nats_of(claim->queue)) / 2;
+    uint64_t speaks_by = cwist_jq__add_ms(own->puller->ends, patience);
+    int status =
+        cwist_jq__pull_next(&message, claim->queue, own->puller, slice_of(claim, speaks_by, wait));
+
+    if (status == CWIST_JQ_PENDING && cwist_jq__passed(speaks_by)) {
+        status = take_silence(job, claim, wait);
+        if (status == CWIST_ERROR_IO) { /* it may have come meanwhile */
+            int late = cwist_jq__pull_next(&message, claim->queue, own->puller, 0);
+            status = late == CWIST_JQ_PENDING ? status : take(job, claim, message, late, wait);
+        }
+        return status;
+    }
+    return take(job, claim, message, status, wait);
 }
 
 /* Sees to it that a pull is under way. */

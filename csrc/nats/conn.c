@@ -126,8 +126,7 @@ static int await_link(cwist_jq__link **out, cwist_jq__nats *nats, const cwist_jq
         if (*out == NULL && status == CWIST_SUCCESS) {
             status = cwist_jq__wait_check(wait);
             if (status == CWIST_SUCCESS) {
-                cwist_jq__sleep_until(
-                    cwist_jq__earlier(wait->deadline, cwist_jq__now() + pause));
+                cwist_jq__sleep_until(cwist_jq__earlier(wait->deadline, cwist_jq__now() + pause));
                 pause = pause * 2 < POLL_MAX_NS ? pause * 2 : POLL_MAX_NS;
             }
         }
@@ -169,7 +168,8 @@ bool cwist_jq__libnats_is_inherited(void)
 
 /*
  * libnats ignores SIGPIPE for the whole process when it starts. It never raises one itself on plain
- * connections, so the program's own choice is put back; OpenSSL does raise it, so with TLS it stays.
+ * connections, so the program's own choice is put back; OpenSSL does raise it, so with TLS it
+ * stays.
  */
 static void start_libnats(bool tls)
 {
@@ -281,10 +281,9 @@ static int make_nats(cwist_jq__conn *conn)
     }
     if (status != NATS_OK) {
         nats_unref(nats);
-        return cwist_jq__fail(status == NATS_NO_MEMORY ? CWIST_ERROR_NOMEM
-                                                       : CWIST_ERROR_INVALID_PARAM,
-                              "the NATS client refuses the options: %s",
-                              natsStatus_GetText(status));
+        return cwist_jq__fail(
+            status == NATS_NO_MEMORY ? CWIST_ERROR_NOMEM : CWIST_ERROR_INVALID_PARAM,
+            "the NATS client refuses the options: %s", natsStatus_GetText(status));
     }
     conn->impl = nats;
     return CWIST_SUCCESS;

@@ -41,7 +41,7 @@ static int check_unlimited(cwist_jq__json config, const char *what)
         return CWIST_SUCCESS;
     }
     (void)snprintf(has, sizeof has, "%lld", (long long)value);
-    return conflict(what, has, "no limit");
+    return conflict(what, has, "-1 (no limit)");
 }
 
 static int check_absent(cwist_jq__json config, const char *what)
@@ -58,9 +58,8 @@ static int check_absent(cwist_jq__json config, const char *what)
 
 static int check_consumer(const cwist_jq__nats_queue *own, cwist_jq__json config)
 {
-    static const char *const limits[] = {"max_deliver",  "max_ack_pending",
-                                         "max_batch",    "max_expires",
-                                         "max_bytes"};
+    static const char *const limits[] = {"max_deliver", "max_ack_pending", "max_batch",
+                                         "max_expires", "max_bytes"};
     char filter[256];
     int status = check_text(config, "ack_policy", "explicit");
 
@@ -113,8 +112,8 @@ static int put_consumer(cwist_jq__answer *answer, cwist_jq__queue *queue, const 
                         const cwist_jq__wait *wait)
 {
     cwist_jq__nats_queue *own = cwist_jq__nats_queue_of(queue);
-    char *subject = cwist_jq__format("$JS.API.CONSUMER.DURABLE.CREATE.%s." CWIST_JQ_GROUP,
-                                     own->stream);
+    char *subject =
+        cwist_jq__format("$JS.API.CONSUMER.DURABLE.CREATE.%s." CWIST_JQ_GROUP, own->stream);
     char *body = cwist_jq__format("{\"stream_name\":\"%s\",\"config\":%s}", own->stream, config);
     int status = subject != NULL && body != NULL
                      ? cwist_jq__api(answer, cwist_jq__nats_of(queue), subject, body, wait)
@@ -140,16 +139,14 @@ static int create_consumer(cwist_jq__answer *answer, cwist_jq__queue *queue,
         "\"ack_policy\":\"explicit\",\"filter_subject\":\"%s.>\",\"replay_policy\":\"instant\","
         "\"ack_wait\":%lld,\"max_deliver\":-1,\"max_ack_pending\":-1,\"max_waiting\":100000}",
         own->stream, (long long)queue->visibility_ms * NS_PER_MS);
-    int status = config != NULL ? put_consumer(answer, queue, config, wait)
-                                : cwist_jq__no_memory();
+    int status = config != NULL ? put_consumer(answer, queue, config, wait) : cwist_jq__no_memory();
 
     cwist_jq__free(config);
     return status;
 }
 
 /* Sends the server's own configuration back with our AckWait in it. */
-static int set_visibility(cwist_jq__queue *queue, cwist_jq__json config,
-                          const cwist_jq__wait *wait)
+static int set_visibility(cwist_jq__queue *queue, cwist_jq__json config, const cwist_jq__wait *wait)
 {
     cwist_jq__text text;
     cwist_jq__answer answer;
@@ -159,8 +156,8 @@ static int set_visibility(cwist_jq__queue *queue, cwist_jq__json config,
     memset(&answer, 0, sizeof answer);
     (void)snprintf(ns, sizeof ns, "%lld", (long long)queue->visibility_ms * NS_PER_MS);
     cwist_jq__text_object_with(&text, config, "ack_wait", ns);
-    int status = text.failed ? cwist_jq__no_memory()
-                             : put_consumer(&answer, queue, text.data, wait);
+    int status =
+        text.failed ? cwist_jq__no_memory() : put_consumer(&answer, queue, text.data, wait);
     cwist_jq__answer_clear(&answer);
     cwist_jq__text_clear(&text);
     return status;
@@ -244,8 +241,8 @@ static bool is_settled(const cwist_jq__nats_queue *own)
 }
 
 /*
- * Becomes the one thread in setup. *mine is false when there is nothing to do: somebody else did it,
- * or is only taking another look.
+ * Becomes the one thread in setup. *mine is false when there is nothing to do: somebody else did
+ * it, or is only taking another look.
  */
 static int enter_setup(bool *mine, cwist_jq__nats_queue *own, const cwist_jq__wait *wait)
 {

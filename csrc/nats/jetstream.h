@@ -1,10 +1,10 @@
 /*
  * The NATS JetStream backend.
  *
- * libnats is used as a transport only: connect, publish, synchronous subscriptions. Its reconnecting
- * is off: a connection that broke is replaced by a new one (a new `link`), so nothing is ever
- * buffered and sent after a lease ended, and everybody knows what was lost with the old one.
- * Nothing here needs libnats' timer or callback threads, which do not exist in a forked child.
+ * libnats is used as a transport only: connect, publish, synchronous subscriptions. Its
+ * reconnecting is off: a connection that broke is replaced by a new one (a new `link`), so nothing
+ * is ever buffered and sent after a lease ended, and everybody knows what was lost with the old
+ * one. Nothing here needs libnats' timer or callback threads, which do not exist in a forked child.
  */
 #ifndef CWIST_JQ_NATS_JETSTREAM_H
 #define CWIST_JQ_NATS_JETSTREAM_H
@@ -21,7 +21,6 @@ enum {
     CWIST_JQ_LOST = 3,          /* sent, and no reply will come */
     CWIST_JQ_UNSENT = 4         /* the connection was gone before anything was sent */
 };
-
 
 /* How long a caller waits: until the deadline, or until its claim (may be NULL) must end. */
 typedef struct cwist_jq__wait {
@@ -100,7 +99,7 @@ typedef struct cwist_jq__nats {
     char text[256];
     _Atomic int64_t max_payload;
     _Atomic uint64_t round_trip_ms; /* as last seen */
-    atomic_bool jetstream_seen; /* the API has answered once: then silence is a passing thing */
+    atomic_bool jetstream_seen;     /* the API has answered once: then silence is a passing thing */
 } cwist_jq__nats;
 
 /*
@@ -155,8 +154,8 @@ typedef struct cwist_jq__request {
  * LOST, UNSENT, DENIED, NOMEM, TOO_LARGE, and CLOSED or INTERRUPTED of the wait's claim (sent, and
  * no longer waited for).
  */
-int cwist_jq__request_send(natsMsg **reply, cwist_jq__link *link,
-                           const cwist_jq__request *request, const cwist_jq__wait *wait);
+int cwist_jq__request_send(natsMsg **reply, cwist_jq__link *link, const cwist_jq__request *request,
+                           const cwist_jq__wait *wait);
 
 /* ---- the JetStream API (api.c) ---- */
 
@@ -164,9 +163,9 @@ int cwist_jq__request_send(natsMsg **reply, cwist_jq__link *link,
 typedef struct cwist_jq__answer {
     natsMsg *message; /* NULL: none */
     cwist_jq__json json;
-    int64_t error;    /* 0, or the server's err_code */
-    int64_t http;     /* 0, or the server's code */
-    char text[200];   /* the server's words, with the err_code */
+    int64_t error;  /* 0, or the server's err_code */
+    int64_t http;   /* 0, or the server's code */
+    char text[200]; /* the server's words, with the err_code */
 } cwist_jq__answer;
 
 /* Reads an answer out of a message, which it takes over. PROTOCOL when it is none. */
@@ -194,18 +193,26 @@ int cwist_jq__api(cwist_jq__answer *answer, cwist_jq__nats *nats, const char *su
 
 /* ---- queues ---- */
 
+/* What a handle remembers of a stream. */
+typedef struct cwist_jq__seen {
+    atomic_bool before;       /* it was there once: if missing now, it was deleted */
+    _Atomic uint64_t settled; /* missing: when it may be made again; 0: not missing */
+} cwist_jq__seen;
+
 /* queue->impl. */
 typedef struct cwist_jq__nats_queue {
-    char *stream; /* "<q>"; "<q>_DEAD" is made of it */
-    char *jobs;   /* "<q>.jobs" */
-    char *next;   /* the subject of pulls */
+    char *stream;         /* "<q>"; "<q>_DEAD" is made of it */
+    char *jobs;           /* "<q>.jobs" */
+    char *next;           /* the subject of pulls */
     atomic_bool in_setup; /* one thread at a time looks after the streams and the consumer */
     bool swept;           /* of the thread in setup */
     atomic_bool stream_known;
+    cwist_jq__seen jobs_seen;
+    cwist_jq__seen dead_seen;
     atomic_bool consumer_known;
-    atomic_bool visibility_set;    /* this handle's claims have settled the visibility once */
-    _Atomic uint64_t look_at;      /* when the consumer is looked at again */
-    cwist_jq__mutex lock;          /* the list of pullers */
+    atomic_bool visibility_set; /* this handle's claims have settled the visibility once */
+    _Atomic uint64_t look_at;   /* when the consumer is looked at again */
+    cwist_jq__mutex lock;       /* the list of pullers */
     struct cwist_jq__puller *free_pullers;
 } cwist_jq__nats_queue;
 
@@ -217,6 +224,8 @@ cwist_jq__nats_queue *cwist_jq__nats_queue_of(const cwist_jq__queue *queue);
 /* Makes the stream of the jobs or of the dead letters if missing; CONFLICT if it is another's. */
 int cwist_jq__ensure_jobs(cwist_jq__queue *queue, const cwist_jq__wait *wait);
 int cwist_jq__ensure_dead(cwist_jq__queue *queue, const cwist_jq__wait *wait);
+/* LEASE_LOST when the stream of the jobs is gone. */
+int cwist_jq__find_jobs(cwist_jq__queue *queue, const cwist_jq__wait *wait);
 /* Streams, consumer and visibility, as a claim needs them; quick when they were seen lately. */
 int cwist_jq__ensure_consumer(cwist_jq__queue *queue, const cwist_jq__wait *wait);
 /* What was known of the server may be wrong: look before the next use. */
@@ -224,8 +233,7 @@ void cwist_jq__forget(cwist_jq__queue *queue);
 /* Deletes what a server below 2.10 may keep of jobs up to its ack floor. Bounded. */
 int cwist_jq__sweep(cwist_jq__queue *queue, int64_t floor, const cwist_jq__wait *wait);
 /* Deletes one message of the job stream; one that is gone is fine. */
-int cwist_jq__delete_message(cwist_jq__queue *queue, uint64_t sequence,
-                             const cwist_jq__wait *wait);
+int cwist_jq__delete_message(cwist_jq__queue *queue, uint64_t sequence, const cwist_jq__wait *wait);
 
 /* ---- messages (message.c) ---- */
 
@@ -258,6 +266,10 @@ typedef struct cwist_jq__origin {
 
 void cwist_jq__origin_read(cwist_jq__origin *origin, natsMsg *message);
 
+/* Deletes what the copy replaces, if it is still there (original.c). */
+int cwist_jq__delete_original(cwist_jq__queue *queue, const cwist_jq__origin *copy,
+                              const cwist_jq__wait *wait);
+
 /* A list of headers that grows. After a failed allocation it stays failed. */
 typedef struct cwist_jq__headers {
     cwist_jq__header *list;
@@ -278,11 +290,16 @@ size_t cwist_jq__headers_size(const cwist_jq__headers *headers);
 void cwist_jq__headers_clear(cwist_jq__headers *headers);
 
 /*
+ * Makes a message like another one, with the headers of a stored block (base64, as the stream hands
+ * it out). *out is yours to destroy.
+ */
+int cwist_jq__with_headers(natsMsg **out, const natsMsg *like, cwist_jq__json encoded);
+
+/*
  * libnats gives up on a header block with an empty value. Then the same message is made again from
  * what the stream holds. *message is replaced; on failure it stays.
  */
-int cwist_jq__repair_headers(cwist_jq__queue *queue, natsMsg **message,
-                             const cwist_jq__wait *wait);
+int cwist_jq__repair_headers(cwist_jq__queue *queue, natsMsg **message, const cwist_jq__wait *wait);
 
 /* ---- publishing (publish.c) ---- */
 
@@ -290,8 +307,8 @@ int cwist_jq__nats_enqueue(cwist_jq__queue *queue, const void *payload, size_t l
                            const char *type, uint64_t deadline, char *id);
 
 /*
- * Publishes to a stream of the queue (dead: of the dead letters), once for each subject: a repeat is
- * refused by the server, and that is success. Before each sending `lease` (0: none) must not be
+ * Publishes to a stream of the queue (dead: of the dead letters), once for each subject: a repeat
+ * is refused by the server, and that is success. Before each sending `lease` (0: none) must not be
  * over: then LEASE_LOST if nothing was sent.
  */
 int cwist_jq__publish_once(cwist_jq__queue *queue, cwist_jq__request *request, bool dead,

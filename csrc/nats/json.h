@@ -1,6 +1,6 @@
 /*
- * JSON of the JetStream API, as much as the backend needs: find a member, read a number or a string,
- * and write an object back with one member changed. Nothing is copied while reading.
+ * JSON of the JetStream API, as much as the backend needs: find a member, read a number or a
+ * string, and write an object back with one member changed. Nothing is copied while reading.
  */
 #ifndef CWIST_JQ_NATS_JSON_H
 #define CWIST_JQ_NATS_JSON_H

@@ -85,8 +85,7 @@ static void ask_libnats(char *text, size_t size, cwist_jq__link *link)
     }
 }
 
-int cwist_jq__violation(cwist_jq__link *link, unsigned seen, const char *subject,
-                        const char *inbox)
+int cwist_jq__violation(cwist_jq__link *link, unsigned seen, const char *subject, const char *inbox)
 {
     cwist_jq__watch *watch = link->watch;
     char text[VIOLATION_SIZE] = "";

@@ -70,8 +70,8 @@ const char *cwist_jq__header_of(natsMsg *message, const char *name)
 }
 
 /* A header of ours that must be a number, if it is there. */
-static void read_number(cwist_jq__origin *origin, uint64_t *out, natsMsg *message,
-                        const char *name, uint64_t most, const char *rule)
+static void read_number(cwist_jq__origin *origin, uint64_t *out, natsMsg *message, const char *name,
+                        uint64_t most, const char *rule)
 {
     const char *value = cwist_jq__header_of(message, name);
     uint64_t number = 0;
@@ -126,8 +126,14 @@ void cwist_jq__origin_read(cwist_jq__origin *origin, natsMsg *message)
                 "Cwist-Attempts is not 0 to 1000000");
     read_number(origin, &origin->first, message, "Cwist-First", UINT64_MAX,
                 "Cwist-First is no number");
-    read_number(origin, &origin->from, message, "Cwist-From", origin->ticket.sequence - 1,
-                "Cwist-From is no earlier sequence");
+    read_number(origin, &origin->from, message, "Cwist-From", UINT64_MAX,
+                "Cwist-From is no number");
+    if (origin->from >= origin->ticket.sequence) {
+        origin->from = 0; /* of a former stream of this name */
+    }
+    if (origin->from >= origin->ticket.sequence) {
+        origin->from = 0; /* the stream was made anew: the original went with the old one */
+    }
     if (origin->malformed != NULL) { /* then none of them is to be trusted */
         origin->first = origin->ticket.stored / NS_PER_MS;
         origin->from = 0;
@@ -144,10 +150,9 @@ void cwist_jq__headers_add(cwist_jq__headers *headers, const char *name, const c
     }
     if (headers->count == headers->cap) {
         size_t cap = headers->cap == 0 ? 16 : headers->cap * 2;
-        cwist_jq__header *list =
-            cap <= SIZE_MAX / sizeof *list
-                ? cwist_jq__realloc(headers->list, cap * sizeof *list)
-                : NULL;
+        cwist_jq__header *list = cap <= SIZE_MAX / sizeof *list
+                                     ? cwist_jq__realloc(headers->list, cap * sizeof *list)
+                                     : NULL;
         if (list == NULL) {
             headers->failed = true;
             return;
@@ -175,8 +180,8 @@ void cwist_jq__headers_own(cwist_jq__headers *headers, const char *name, char *v
 /* Headers that every move writes anew. */
 static bool is_rewritten(const char *name)
 {
-    static const char *const names[] = {"Cwist-Id",    "Cwist-Attempts", "Cwist-First",
-                                        "Cwist-From",  "Cwist-Cause",    "Cwist-Reason",
+    static const char *const names[] = {"Cwist-Id",      "Cwist-Attempts", "Cwist-First",
+                                        "Cwist-From",    "Cwist-Cause",    "Cwist-Reason",
                                         "Cwist-Consumer"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (strcmp(name, names[i]) == 0) {

@@ -1,7 +1,7 @@
 /*
- * Moves that the server has no word for: a release writes a copy that carries the old count, a death
- * writes a dead letter; both then acknowledge the original. A cut in between leaves both, and the
- * next claim of either one mends it.
+ * Moves that the server has no word for: a release writes a copy that carries the old count, a
+ * death writes a dead letter; both then acknowledge the original. A cut in between leaves both, and
+ * the next claim of either one mends it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -49,8 +49,8 @@ int cwist_jq__nats_release(cwist_jq__queue *queue, cwist_jq__job *job, uint64_t 
     add_number(&headers, "Cwist-From", origin.ticket.sequence);
     cwist_jq__headers_keep(&headers, job->body, false);
     /* A subject of its own: a repeat is refused instead of doubling the job. */
-    char *subject = cwist_jq__format("%s.copy.%s", cwist_jq__nats_queue_of(queue)->jobs,
-                                     origin.sequence);
+    char *subject =
+        cwist_jq__format("%s.copy.%s", cwist_jq__nats_queue_of(queue)->jobs, origin.sequence);
     if (subject == NULL || headers.failed) {
         status = cwist_jq__no_memory();
     } else {
@@ -96,9 +96,9 @@ static char *encode(const char *text)
  * All headers of the dead letter; without those of other publishers when there is no room, and none
  * at all when a publisher used the room that is to be kept free.
  */
-static void add_dead_headers(cwist_jq__headers *headers, cwist_jq__queue *queue,
-                             cwist_jq__job *job, const cwist_jq__origin *origin,
-                             cwist_jq__cause cause, const char *text)
+static void add_dead_headers(cwist_jq__headers *headers, cwist_jq__queue *queue, cwist_jq__job *job,
+                             const cwist_jq__origin *origin, cwist_jq__cause cause,
+                             const char *text)
 {
     int64_t most = atomic_load(&cwist_jq__nats_of(queue)->max_payload);
 
@@ -129,8 +129,8 @@ static int is_buried(bool *there, cwist_jq__queue *queue, const char *subject,
                      const cwist_jq__wait *wait)
 {
     cwist_jq__answer answer;
-    char *api = cwist_jq__format("$JS.API.STREAM.MSG.GET.%s_DEAD",
-                                 cwist_jq__nats_queue_of(queue)->stream);
+    char *api =
+        cwist_jq__format("$JS.API.STREAM.MSG.GET.%s_DEAD", cwist_jq__nats_queue_of(queue)->stream);
     char *body = cwist_jq__format("{\"last_by_subj\":\"%s\"}", subject);
     int status = CWIST_SUCCESS;
 
@@ -179,7 +179,8 @@ int cwist_jq__nats_bury(cwist_jq__queue *queue, cwist_jq__job *job, cwist_jq__ca
         /* The job is dead now: the original must go, also when the lease has just run out. */
         status = cwist_jq__confirm(queue, job, "+ACK", false, true, &sent_at, &wait);
         if (status == CWIST_ERROR_LEASE_LOST) {
-            status = CWIST_SUCCESS; /* the consumer is gone; a later delivery ends as 10071, acked */
+            status =
+                CWIST_SUCCESS; /* the consumer is gone; a later delivery ends as 10071, acked */
         }
     }
     cwist_jq__free(subject);

@@ -4,19 +4,28 @@
 
 #include "nats/jetstream.h"
 
-/* Kept free in every message, so that each job can become a dead letter with all that it carries. */
+/* Kept free in every message, so that each job can become a dead letter with all that it carries.
+ */
 #define RESERVE 16384
 
-/* One try at publishing. SUCCESS with an answer, or a reason as of cwist_jq__request_send(). */
+/*
+ * One try at publishing, if it can be sent before `wait` ends; the reply may come until `deadline`.
+ * SUCCESS with an answer, or a reason as of cwist_jq__request_send().
+ */
 static int publish_try(cwist_jq__answer *answer, cwist_jq__nats *nats,
-                       const cwist_jq__request *request, const cwist_jq__wait *wait)
+                       const cwist_jq__request *request, const cwist_jq__wait *wait,
+                       uint64_t deadline)
 {
     cwist_jq__link *link = NULL;
     natsMsg *reply = NULL;
+    cwist_jq__wait answering = {deadline, wait->claim};
     int status = cwist_jq__link_get(&link, nats, wait);
 
+    if (status == CWIST_SUCCESS && cwist_jq__passed(wait->deadline)) {
+        status = CWIST_JQ_PENDING;
+    }
     if (status == CWIST_SUCCESS) {
-        status = cwist_jq__request_send(&reply, link, request, wait);
+        status = cwist_jq__request_send(&reply, link, request, &answering);
     }
     if (status == CWIST_SUCCESS) {
         status = cwist_jq__answer_read(answer, reply);
@@ -25,18 +34,23 @@ static int publish_try(cwist_jq__answer *answer, cwist_jq__nats *nats,
     return status;
 }
 
+/* What is published: a copy makes no stream, because with the stream its original is gone too. */
+typedef enum purpose { FOR_JOB, FOR_COPY, FOR_DEAD } purpose;
+
 /*
  * What comes after a try that stored nothing: makes a missing stream, or waits a little. SUCCESS:
  * try again.
  */
-static int prepare_again(cwist_jq__queue *queue, int last, bool dead, cwist_jq__backoff *backoff,
+static int prepare_again(cwist_jq__queue *queue, int last, purpose goal, cwist_jq__backoff *backoff,
                          const cwist_jq__wait *wait)
 {
     unsigned before = backoff->tries;
     int status = CWIST_SUCCESS;
 
     if (last == CWIST_JQ_NO_RESPONDERS) {
-        status = dead ? cwist_jq__ensure_dead(queue, wait) : cwist_jq__ensure_jobs(queue, wait);
+        status = goal == FOR_DEAD   ? cwist_jq__ensure_dead(queue, wait)
+                 : goal == FOR_COPY ? cwist_jq__find_jobs(queue, wait)
+                                    : cwist_jq__ensure_jobs(queue, wait);
     }
     if (status == CWIST_SUCCESS && (last != CWIST_JQ_NO_RESPONDERS || before > 0)) {
         status = cwist_jq__wait_backoff(wait, backoff);
@@ -69,15 +83,14 @@ static int publish(cwist_jq__answer *answer, cwist_jq__queue *queue,
     memset(answer, 0, sizeof *answer);
     for (;;) {
         cwist_jq__answer_clear(answer);
-        int last = publish_try(answer, cwist_jq__nats_of(queue), request, wait);
+        int last = publish_try(answer, cwist_jq__nats_of(queue), request, wait, wait->deadline);
         bool again = last == CWIST_JQ_NO_RESPONDERS || last == CWIST_JQ_UNSENT ||
                      (last == CWIST_SUCCESS && cwist_jq__answer_is_temporary(answer));
         if (!again && last != CWIST_JQ_PENDING) {
             return last;
         }
-        int status = last == CWIST_JQ_PENDING
-                         ? last
-                         : prepare_again(queue, last, false, &backoff, wait);
+        int status =
+            last == CWIST_JQ_PENDING ? last : prepare_again(queue, last, FOR_JOB, &backoff, wait);
         if (status != CWIST_SUCCESS) {
             return status == CWIST_JQ_PENDING ? not_stored(last, answer) : status;
         }
@@ -152,8 +165,7 @@ int cwist_jq__nats_enqueue(cwist_jq__queue *queue, const void *payload, size_t l
     memset(&headers, 0, sizeof headers);
     memset(&answer, 0, sizeof answer);
     cwist_jq__headers_type(&headers, type);
-    int status =
-        headers.failed ? cwist_jq__no_memory() : check_size(queue, len, &headers);
+    int status = headers.failed ? cwist_jq__no_memory() : check_size(queue, len, &headers);
     if (status == CWIST_SUCCESS) {
         status = check_stream_once(queue, &wait);
     }
@@ -186,7 +198,7 @@ int cwist_jq__publish_once(cwist_jq__queue *queue, cwist_jq__request *request, b
                                  wait->claim};
         int last = CWIST_JQ_PENDING;
         if (!cwist_jq__passed(inside.deadline)) {
-            last = publish_try(&answer, cwist_jq__nats_of(queue), request, &inside);
+            last = publish_try(&answer, cwist_jq__nats_of(queue), request, &inside, wait->deadline);
         }
         sent = sent || last == CWIST_JQ_LOST;
         if (last == CWIST_SUCCESS && !cwist_jq__answer_is_temporary(&answer)) {
@@ -197,7 +209,7 @@ int cwist_jq__publish_once(cwist_jq__queue *queue, cwist_jq__request *request, b
         }
         int status = last < 0 ? last : CWIST_SUCCESS;
         if (status == CWIST_SUCCESS && last != CWIST_JQ_PENDING) {
-            status = prepare_again(queue, last, dead, &backoff, &inside);
+            status = prepare_again(queue, last, dead ? FOR_DEAD : FOR_COPY, &backoff, &inside);
         }
         bool over = last == CWIST_JQ_PENDING || status == CWIST_JQ_PENDING ||
                     (status == CWIST_ERROR_IO && cwist_jq__passed(inside.deadline));

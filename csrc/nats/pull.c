@@ -145,7 +145,8 @@ int cwist_jq__pull_next(natsMsg **message, cwist_jq__queue *queue, cwist_jq__pul
         got = natsSubscription_NextMsg(message, subscription, (int64_t)ms);
     }
     if (got == NATS_OK) {
-        /* A job's headers are not touched here: libnats tells only once that it cannot read them. */
+        /* A job's headers are not touched here: libnats tells only once that it cannot read them.
+         */
         bool is_status = !cwist_jq__is_delivery(*message);
         return is_status && natsMsg_IsNoResponders(*message) ? CWIST_JQ_NO_RESPONDERS
                                                              : CWIST_SUCCESS;
@@ -173,8 +174,7 @@ natsMsg *cwist_jq__pull_cancel(cwist_jq__puller *puller)
     uint64_t until = cwist_jq__after_ms(CANCEL_MS);
     natsMsg *message = NULL;
 
-    if (!cwist_jq__link_usable(puller->link) ||
-        natsSubscription_Drain(subscription) != NATS_OK) {
+    if (!cwist_jq__link_usable(puller->link) || natsSubscription_Drain(subscription) != NATS_OK) {
         return NULL;
     }
     for (;;) {

@@ -1,7 +1,7 @@
 /*
  * Headers that libnats misreads. When a value is empty, which other publishers may well write, it
- * takes the whole next line for the value, or gives up at the end of the block. The stream hands out
- * the raw block, so in doubt it is read here.
+ * takes the whole next line for the value, or gives up at the end of the block. The stream hands
+ * out the raw block, so in doubt it is read here.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,8 +72,7 @@ static natsStatus add_block(natsMsg *message, char *block)
     return status;
 }
 
-/* Makes the message again with the block's headers. */
-static int rebuild(natsMsg **message, cwist_jq__json encoded)
+int cwist_jq__with_headers(natsMsg **out, const natsMsg *like, cwist_jq__json encoded)
 {
     natsMsg *fresh = NULL;
     char *block = cwist_jq__alloc(encoded.len + 1);
@@ -82,8 +81,8 @@ static int rebuild(natsMsg **message, cwist_jq__json encoded)
     if (status == NATS_OK) {
         cwist_jq__json_copy(encoded, block, encoded.len + 1);
         decode_base64(block);
-        status = natsMsg_Create(&fresh, natsMsg_GetSubject(*message), natsMsg_GetReply(*message),
-                                natsMsg_GetData(*message), natsMsg_GetDataLength(*message));
+        status = natsMsg_Create(&fresh, natsMsg_GetSubject(like), natsMsg_GetReply(like),
+                                natsMsg_GetData(like), natsMsg_GetDataLength(like));
     }
     if (status == NATS_OK) {
         status = add_block(fresh, block);
@@ -95,8 +94,7 @@ static int rebuild(natsMsg **message, cwist_jq__json encoded)
                    ? cwist_jq__no_memory()
                    : cwist_jq__fail(CWIST_ERROR_PROTOCOL, "the headers cannot be read");
     }
-    natsMsg_Destroy(*message);
-    *message = fresh;
+    *out = fresh;
     return CWIST_SUCCESS;
 }
 
@@ -161,7 +159,12 @@ int cwist_jq__repair_headers(cwist_jq__queue *queue, natsMsg **message, const cw
     }
     if (status == CWIST_SUCCESS) {
         cwist_jq__json stored = cwist_jq__json_member(answer.json, "message");
-        status = rebuild(message, cwist_jq__json_member(stored, "hdrs"));
+        natsMsg *fresh = NULL;
+        status = cwist_jq__with_headers(&fresh, *message, cwist_jq__json_member(stored, "hdrs"));
+        if (status == CWIST_SUCCESS) {
+            natsMsg_Destroy(*message);
+            *message = fresh;
+        }
     }
     cwist_jq__answer_clear(&answer);
     cwist_jq__free(subject);

@@ -61,18 +61,15 @@ static natsStatus add_headers(natsMsg *message, const cwist_jq__request *request
     return status;
 }
 
-static natsStatus publish(cwist_jq__link *link, const cwist_jq__request *request,
-                          const char *inbox)
+static natsStatus publish(cwist_jq__link *link, const cwist_jq__request *request, const char *inbox)
 {
     natsMsg *message = NULL;
     int len = (int)request->len;
 
     if (request->header_count == 0) {
-        return natsConnection_PublishRequest(link->nc, request->subject, inbox, request->data,
-                                             len);
+        return natsConnection_PublishRequest(link->nc, request->subject, inbox, request->data, len);
     }
-    natsStatus status =
-        natsMsg_Create(&message, request->subject, inbox, request->data, len);
+    natsStatus status = natsMsg_Create(&message, request->subject, inbox, request->data, len);
     if (status == NATS_OK) {
         status = add_headers(message, request);
     }
@@ -110,8 +107,8 @@ static int await_reply(natsMsg **reply, cwist_jq__link *link, cwist_jq__inbox *i
     }
 }
 
-int cwist_jq__request_send(natsMsg **reply, cwist_jq__link *link,
-                           const cwist_jq__request *request, const cwist_jq__wait *wait)
+int cwist_jq__request_send(natsMsg **reply, cwist_jq__link *link, const cwist_jq__request *request,
+                           const cwist_jq__wait *wait)
 {
     unsigned violations = cwist_jq__violations(link);
 
@@ -130,8 +127,7 @@ int cwist_jq__request_send(natsMsg **reply, cwist_jq__link *link,
         cwist_jq__link_break(link);
     }
     /* An inbox that was asked through and got no answer may get it later. */
-    cwist_jq__inbox_give(link, inbox,
-                         status == CWIST_SUCCESS || status == CWIST_JQ_NO_RESPONDERS);
+    cwist_jq__inbox_give(link, inbox, status == CWIST_SUCCESS || status == CWIST_JQ_NO_RESPONDERS);
     if (status != CWIST_SUCCESS) {
         natsMsg_Destroy(*reply);
         *reply = NULL;

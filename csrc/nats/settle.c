@@ -30,8 +30,8 @@ static int look_for_consumer(cwist_jq__queue *queue, const cwist_jq__wait *wait)
 
     if (subject != NULL) {
         if (status == CWIST_SUCCESS && answer.http == 404) {
-            status = cwist_jq__fail(CWIST_ERROR_LEASE_LOST,
-                                    "the consumer of this delivery was deleted");
+            status =
+                cwist_jq__fail(CWIST_ERROR_LEASE_LOST, "the consumer of this delivery was deleted");
         }
         cwist_jq__answer_clear(&answer);
     }
@@ -39,9 +39,13 @@ static int look_for_consumer(cwist_jq__queue *queue, const cwist_jq__wait *wait)
     return status;
 }
 
-/* One try, if the lease allows. PENDING: there was no connection in time. */
+/*
+ * One try, if it can be sent before `wait` ends. PENDING: it could not. The answer to what was sent
+ * in time counts also when it comes later; when there will be no second try it is waited for until
+ * the deadline of the call.
+ */
 static int confirm_once(cwist_jq__queue *queue, const cwist_jq__job *job, const char *word,
-                        uint64_t *sent_at, const cwist_jq__wait *wait)
+                        uint64_t *sent_at, const cwist_jq__wait *wait, uint64_t deadline)
 {
     cwist_jq__link *link = NULL;
     natsMsg *reply = NULL;
@@ -52,8 +56,8 @@ static int confirm_once(cwist_jq__queue *queue, const cwist_jq__job *job, const 
         status = CWIST_JQ_PENDING;
     }
     if (status == CWIST_SUCCESS) {
-        cwist_jq__wait one = {
-            cwist_jq__earlier(wait->deadline, cwist_jq__after_ms(TRY_MS)), wait->claim};
+        uint64_t soon = cwist_jq__after_ms(TRY_MS);
+        cwist_jq__wait one = {wait->deadline < soon ? deadline : soon, wait->claim};
         *sent_at = cwist_jq__now();
         status = cwist_jq__request_send(&reply, link, &request, &one);
         if (status == CWIST_JQ_LOST) {
@@ -81,14 +85,14 @@ int cwist_jq__confirm(cwist_jq__queue *queue, cwist_jq__job *job, const char *wo
         uint64_t lease = fenced ? atomic_load(&job->lease_ends) : CWIST_JQ_NEVER;
         cwist_jq__wait inside = {cwist_jq__earlier(wait->deadline, lease), wait->claim};
         if (cwist_jq__passed(inside.deadline) || (sent && !repeat)) {
-            return sent ? cwist_jq__fail(CWIST_ERROR_OUTCOME_UNKNOWN,
-                                         "sent, and the server did not confirm it")
+            return sent                      ? cwist_jq__fail(CWIST_ERROR_OUTCOME_UNKNOWN,
+                                                              "sent, and the server did not confirm it")
                    : cwist_jq__passed(lease) ? lease_lost()
                    : last == CWIST_JQ_PENDING
                        ? CWIST_ERROR_IO /* the text of link_get stands */
                        : cwist_jq__fail(CWIST_ERROR_IO, "the server could not be reached");
         }
-        last = confirm_once(queue, job, word, sent_at, &inside);
+        last = confirm_once(queue, job, word, sent_at, &inside, wait->deadline);
         if (last == CWIST_SUCCESS || last < 0) {
             return last;
         }

@@ -3,6 +3,9 @@
 #include <string.h>
 
 #include "nats/jetstream.h"
+#include "platform/clock.h"
+
+#define DELETION_MS 250
 
 /* A stream as this backend wants it. */
 typedef struct plan {
@@ -32,6 +35,23 @@ static int check_word(const plan *wanted, cwist_jq__json config, const char *wha
     return conflict(wanted, what, has[0] != '\0' ? has : "(none)", wants);
 }
 
+/* The strings of an array with commas between them, cut to fit. */
+static void list_items(char *out, size_t size, cwist_jq__json array)
+{
+    cwist_jq__json item = {NULL, 0};
+    size_t used = 0;
+
+    out[0] = '\0';
+    while (used + 3 < size && cwist_jq__json_each(array, &item)) {
+        if (used > 0) {
+            memcpy(out + used, ", ", 3);
+            used += 2;
+        }
+        cwist_jq__json_copy(item, out + used, size - used);
+        used += strlen(out + used);
+    }
+}
+
 /* The subjects must be there; more than these are not ours to judge. */
 static int check_subjects(const plan *wanted, cwist_jq__json config)
 {
@@ -44,9 +64,8 @@ static int check_subjects(const plan *wanted, cwist_jq__json config)
             found = cwist_jq__json_is(item, wanted->subjects[i]);
         }
         if (!found) {
-            char has[160];
-            (void)snprintf(has, sizeof has, "%.*s", (int)(subjects.len < 150 ? subjects.len : 150),
-                           subjects.text != NULL ? subjects.text : "");
+            char has[200];
+            list_items(has, sizeof has, subjects);
             return conflict(wanted, "subjects", has[0] != '\0' ? has : "(none)",
                             wanted->subjects[i]);
         }
@@ -64,8 +83,7 @@ static int check_stream(const plan *wanted, cwist_jq__json config)
     if (status == CWIST_SUCCESS) {
         status = check_subjects(wanted, config);
     }
-    if (status == CWIST_SUCCESS &&
-        cwist_jq__json_true(cwist_jq__json_member(config, "no_ack"))) {
+    if (status == CWIST_SUCCESS && cwist_jq__json_true(cwist_jq__json_member(config, "no_ack"))) {
         status = conflict(wanted, "no_ack", "true", "false");
     }
     return status;
@@ -94,8 +112,8 @@ static int look_at_stream(cwist_jq__answer *answer, bool *missing, cwist_jq__nat
                           const plan *wanted, const cwist_jq__wait *wait)
 {
     char *subject = cwist_jq__format("$JS.API.STREAM.INFO.%s", wanted->name);
-    int status = subject != NULL ? cwist_jq__api(answer, nats, subject, NULL, wait)
-                                 : cwist_jq__no_memory();
+    int status =
+        subject != NULL ? cwist_jq__api(answer, nats, subject, NULL, wait) : cwist_jq__no_memory();
 
     *missing = false;
     if (status == CWIST_SUCCESS && answer->error == CWIST_JQ_ERR_STREAM_NOT_FOUND) {
@@ -109,13 +127,45 @@ static int look_at_stream(cwist_jq__answer *answer, bool *missing, cwist_jq__nat
     return status;
 }
 
-static int ensure_stream(cwist_jq__nats *nats, const plan *wanted, const cwist_jq__wait *wait)
+/*
+ * A stream that is being deleted is reported missing while the server still removes its files. One
+ * that is made in that moment loses them too (seen with 2.9.10: it takes jobs and never delivers
+ * them). So a stream that was there before is made again only when it was missing for a while.
+ */
+static int let_deletion_end(cwist_jq__answer *answer, bool *missing, cwist_jq__nats *nats,
+                            const plan *wanted, const cwist_jq__wait *wait, cwist_jq__seen *seen)
+{
+    int status = CWIST_SUCCESS;
+
+    if (atomic_load(&seen->settled) == 0) {
+        atomic_store(&seen->settled, cwist_jq__after_ms(DELETION_MS));
+    }
+    while (status == CWIST_SUCCESS && !cwist_jq__passed(atomic_load(&seen->settled))) {
+        uint64_t end = cwist_jq__earlier(atomic_load(&seen->settled), wait->deadline);
+        cwist_jq__sleep_until(cwist_jq__earlier(end, cwist_jq__after_ms(CWIST_JQ_SLICE_MS)));
+        status = cwist_jq__wait_check(wait);
+    }
+    if (status == CWIST_JQ_PENDING) {
+        return cwist_jq__fail(CWIST_ERROR_IO, "stream %s is being deleted", wanted->name);
+    }
+    if (status == CWIST_SUCCESS) {
+        cwist_jq__answer_clear(answer);
+        status = look_at_stream(answer, missing, nats, wanted, wait);
+    }
+    return status;
+}
+
+static int ensure_stream(cwist_jq__nats *nats, const plan *wanted, const cwist_jq__wait *wait,
+                         cwist_jq__seen *seen)
 {
     cwist_jq__answer answer;
     bool missing = false;
 
     memset(&answer, 0, sizeof answer);
     int status = look_at_stream(&answer, &missing, nats, wanted, wait);
+    if (status == CWIST_SUCCESS && missing && atomic_load(&seen->before)) {
+        status = let_deletion_end(&answer, &missing, nats, wanted, wait, seen);
+    }
     if (status == CWIST_SUCCESS && missing) {
         cwist_jq__answer_clear(&answer);
         status = create_stream(&answer, nats, wanted, wait);
@@ -126,6 +176,10 @@ static int ensure_stream(cwist_jq__nats *nats, const plan *wanted, const cwist_j
             status = cwist_jq__answer_fail(&answer, "cannot create the stream");
         }
     }
+    if (status == CWIST_SUCCESS) {
+        atomic_store(&seen->before, true);
+        atomic_store(&seen->settled, 0);
+    }
     cwist_jq__answer_clear(&answer);
     return status;
 }
@@ -135,8 +189,9 @@ int cwist_jq__ensure_jobs(cwist_jq__queue *queue, const cwist_jq__wait *wait)
     cwist_jq__nats_queue *own = cwist_jq__nats_queue_of(queue);
     char *tree = cwist_jq__format("%s.>", own->jobs);
     plan wanted = {own->stream, "workqueue", {own->jobs, tree}};
-    int status = tree != NULL ? ensure_stream(cwist_jq__nats_of(queue), &wanted, wait)
-                              : cwist_jq__no_memory();
+    int status = tree != NULL
+                     ? ensure_stream(cwist_jq__nats_of(queue), &wanted, wait, &own->jobs_seen)
+                     : cwist_jq__no_memory();
 
     if (status == CWIST_SUCCESS) {
         atomic_store(&own->stream_known, true);
@@ -152,10 +207,31 @@ int cwist_jq__ensure_dead(cwist_jq__queue *queue, const cwist_jq__wait *wait)
     char *tree = cwist_jq__format("%s.dead.>", own->stream);
     plan wanted = {name, "limits", {tree, NULL}};
     int status = name != NULL && tree != NULL
-                     ? ensure_stream(cwist_jq__nats_of(queue), &wanted, wait)
+                     ? ensure_stream(cwist_jq__nats_of(queue), &wanted, wait, &own->dead_seen)
                      : cwist_jq__no_memory();
 
     cwist_jq__free(name);
     cwist_jq__free(tree);
+    return status;
+}
+
+int cwist_jq__find_jobs(cwist_jq__queue *queue, const cwist_jq__wait *wait)
+{
+    cwist_jq__answer answer;
+    char *subject =
+        cwist_jq__format("$JS.API.STREAM.INFO.%s", cwist_jq__nats_queue_of(queue)->stream);
+    int status = CWIST_SUCCESS;
+
+    memset(&answer, 0, sizeof answer);
+    if (subject != NULL) {
+        status = cwist_jq__api(&answer, cwist_jq__nats_of(queue), subject, NULL, wait);
+    } else {
+        status = cwist_jq__no_memory();
+    }
+    if (status == CWIST_SUCCESS && answer.error == CWIST_JQ_ERR_STREAM_NOT_FOUND) {
+        status = cwist_jq__fail(CWIST_ERROR_LEASE_LOST, "the stream of this job was deleted");
+    }
+    cwist_jq__answer_clear(&answer);
+    cwist_jq__free(subject);
     return status;
 }

@@ -43,8 +43,8 @@ static int next_job(int64_t *sequence, cwist_jq__queue *queue, int64_t from,
     cwist_jq__nats_queue *own = cwist_jq__nats_queue_of(queue);
     cwist_jq__answer answer;
     char *subject = cwist_jq__format("$JS.API.STREAM.MSG.GET.%s", own->stream);
-    char *body = cwist_jq__format("{\"seq\":%lld,\"next_by_subj\":\"%s.>\"}", (long long)from,
-                                  own->stream);
+    char *body =
+        cwist_jq__format("{\"seq\":%lld,\"next_by_subj\":\"%s.>\"}", (long long)from, own->stream);
     int status = CWIST_SUCCESS;
 
     *sequence = INT64_MAX;
@@ -65,8 +65,7 @@ static int next_job(int64_t *sequence, cwist_jq__queue *queue, int64_t from,
 }
 
 /* The first and last sequence of the stream. */
-static int bounds(int64_t *first, int64_t *last, cwist_jq__queue *queue,
-                  const cwist_jq__wait *wait)
+static int bounds(int64_t *first, int64_t *last, cwist_jq__queue *queue, const cwist_jq__wait *wait)
 {
     cwist_jq__nats_queue *own = cwist_jq__nats_queue_of(queue);
     cwist_jq__answer answer;

@@ -138,9 +138,22 @@ static int give_up(const cwist_jq__redis_call *call, int status)
     return status == CWIST_JQ_AGAIN ? CWIST_ERROR_REFUSED : status;
 }
 
+/*
+ * A try that the deadline cut short says little: what the server answered to the one before is told
+ * instead. refusal is that answer, or empty.
+ */
+static int prefer_refusal(const cwist_jq__redis_call *call, int status, const char *refusal)
+{
+    if (status == CWIST_ERROR_IO && refusal[0] != '\0' && cwist_jq__passed(call->deadline)) {
+        return cwist_jq__fail(CWIST_JQ_AGAIN, "%s", refusal);
+    }
+    return status;
+}
+
 int cwist_jq__redis_run(cwist_jq__redis_call *call)
 {
     cwist_jq__backoff backoff = {0};
+    char refusal[CWIST_JQ_REDIS_TEXT_SIZE] = "";
     unsigned moves = 0;
 
     for (;;) {
@@ -155,7 +168,10 @@ int cwist_jq__redis_run(cwist_jq__redis_call *call)
                 return CWIST_ERROR_OUTCOME_UNKNOWN;
             }
         }
-        if (status != CWIST_ERROR_IO && status != CWIST_JQ_AGAIN) {
+        status = prefer_refusal(call, status, refusal);
+        if (status == CWIST_JQ_AGAIN) {
+            cwist_jq__redis_keep_text(refusal);
+        } else if (status != CWIST_ERROR_IO) {
             return status;
         }
         if (!at_once || ++moves > 4) {

@@ -34,7 +34,7 @@ int cwist_jq__redis_claim_start(cwist_jq__claim *claim)
 static void remember(cwist_jq__redis_claim *state, int status)
 {
     state->error = status == CWIST_JQ_AGAIN ? CWIST_ERROR_REFUSED : status;
-    (void)strncpy(state->error_text, cwist_jq__error_text(), sizeof state->error_text - 1);
+    cwist_jq__redis_keep_text(state->error_text);
 }
 
 static int tell(const cwist_jq__redis_claim *state)
@@ -62,7 +62,11 @@ static int set_back(const cwist_jq__claim *claim, int status)
         return status;
     case CWIST_ERROR_IO:
     case CWIST_JQ_AGAIN:
-        remember(state, status);
+        /* A try that the deadline cut short says less than a refusal before it. */
+        if (status != CWIST_ERROR_IO || state->error != CWIST_ERROR_REFUSED ||
+            !cwist_jq__passed(claim->deadline)) {
+            remember(state, status);
+        }
         state->fresh = false;
         if (cwist_jq__passed(claim->deadline)) {
             return tell(state);

@@ -45,7 +45,7 @@ typedef struct cwist_jq__redis_claim {
     int error;          /* what will be told when no success comes first; 0: none */
     bool fatal;         /* trying again is of no use */
     uint64_t report_at; /* when to tell a fatal error: a caller's loop must not spin */
-    char error_text[512];
+    char error_text[CWIST_JQ_REDIS_TEXT_SIZE];
 } cwist_jq__redis_claim;
 
 /* Sends what the lane says over a link that is taken or made by `deadline`. */

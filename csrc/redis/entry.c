@@ -6,8 +6,8 @@
 
 #include "redis/redis.h"
 
-#define OTHERS_MAX 3000 /* fields beside ours; includes/fields.lua: what a script can carry over   \
-                         */
+/* Fields beside ours; what a script can carry over (lua/includes/fields.lua). */
+#define OTHERS_MAX 3000
 
 static bool all_digits(const char *text, size_t len, size_t most)
 {

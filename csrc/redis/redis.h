@@ -152,6 +152,9 @@ cwist_jq__redis_fault cwist_jq__redis_fault_of(const redisReply *reply);
 /* Sets the text "<command>: <the server's words>" and returns the code of the fault. */
 int cwist_jq__redis_fault_fail(cwist_jq__redis_fault fault, const char *command,
                                const redisReply *reply);
+#define CWIST_JQ_REDIS_TEXT_SIZE 512
+/* Copies the thread's error text, to be told later. */
+void cwist_jq__redis_keep_text(char text[CWIST_JQ_REDIS_TEXT_SIZE]);
 /* PROTOCOL, naming the command whose reply had an unexpected shape. */
 int cwist_jq__redis_odd_reply(const char *command);
 void cwist_jq__redis_reply_free(redisReply *reply); /* NULL is allowed */

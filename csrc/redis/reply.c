@@ -111,6 +111,16 @@ int cwist_jq__redis_fault_fail(cwist_jq__redis_fault fault, const char *command,
     return cwist_jq__fail(code, "%s: %.*s: %.*s", command, inner_len, inner, len, words);
 }
 
+void cwist_jq__redis_keep_text(char text[CWIST_JQ_REDIS_TEXT_SIZE])
+{
+    const char *now = cwist_jq__error_text();
+    size_t len = strlen(now);
+
+    len = len < CWIST_JQ_REDIS_TEXT_SIZE - 1 ? len : CWIST_JQ_REDIS_TEXT_SIZE - 1;
+    memcpy(text, now, len);
+    text[len] = '\0';
+}
+
 int cwist_jq__redis_odd_reply(const char *command)
 {
     return cwist_jq__fail(CWIST_ERROR_PROTOCOL, "%s: the answer has an unexpected shape", command);

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Turns Lua scripts into C tables: embed_lua.py OUTDIR FILE...
 
 A script is named <verb>-<number of keys>.lua. A line `-- include: name` is replaced by
@@ -88,12 +87,14 @@ def embed(path: Path) -> tuple[str, str]:
 
 def main(arguments: list[str]) -> int:
     """Writes the two files; returns the exit code."""
-    if len(arguments) < 2:
+    if not arguments[1:]:
         print("usage: embed_lua.py OUTDIR FILE...", file=sys.stderr)
         return 2
     out = Path(arguments[0])
     try:
-        tables = dict(embed(Path(name)) for name in sorted(arguments[1:], key=lambda n: Path(n).name))
+        tables = dict(
+            embed(Path(name)) for name in sorted(arguments[1:], key=lambda n: Path(n).name)
+        )
     except (EmbedError, OSError, UnicodeDecodeError) as error:
         print(f"embed_lua.py: {error}", file=sys.stderr)
         return 1

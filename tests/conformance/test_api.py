@@ -13,6 +13,16 @@ from tests.conformance.helpers import MakeQueue, claim, drain, no_job, only_lett
 from tests.observers import Observer
 
 
+def _ack_and_fail(job: cwist_jq.Job) -> None:
+    job.ack()
+    raise RuntimeError
+
+
+def _fail_in_a_loop(queue: cwist_jq.Queue) -> None:
+    for job in queue:
+        _ack_and_fail(job)
+
+
 def test_a_with_block_acks_on_a_clean_exit(
     queue: cwist_jq.Queue, observer: Observer, queue_name: str
 ) -> None:
@@ -77,10 +87,10 @@ def test_a_job_settled_in_its_block_is_left_alone(
     with claim(queue) as job:
         getattr(job, call)()
     if call != "ack":
-        with pytest.raises(RuntimeError), claim(queue) as job:
-            assert job.attempts == (2 if call == "nack" else 1)
-            job.ack()
-            raise RuntimeError
+        job = claim(queue)
+        assert job.attempts == (2 if call == "nack" else 1)
+        with pytest.raises(RuntimeError), job:
+            _ack_and_fail(job)
     assert observer.leftovers(queue_name) == []
 
 
@@ -119,9 +129,7 @@ def test_iteration_yields_jobs_and_claims_no_further(
     assert observer.claimed(queue_name) == 0
     seen += [job.payload for job in itertools.islice(queue, 1)]
     with pytest.raises(RuntimeError):
-        for job in queue:
-            job.ack()
-            raise RuntimeError
+        _fail_in_a_loop(queue)
     assert seen == [b"0", b"1", b"2", b"3"]
     assert observer.claimed(queue_name) == 1
     assert observer.ready_and_claimed(queue_name) == 2
@@ -168,10 +176,10 @@ def test_a_closed_connection_closes_its_queues(url: str, queue_name: str) -> Non
     """F08."""
     conn = cwist_jq.connect(url)
     queue = conn.queue(queue_name)
+    assert (conn.closed, queue.closed) == (False, False)
     conn.close()
     conn.close()
-    assert conn.closed
-    assert queue.closed
+    assert (conn.closed, queue.closed) == (True, True)
     with pytest.raises(cwist_jq.Closed):
         conn.queue(queue_name)
     with pytest.raises(cwist_jq.Closed):
@@ -182,11 +190,9 @@ def test_a_closed_connection_closes_its_queues(url: str, queue_name: str) -> Non
 
 def test_with_blocks_close(url: str, queue_name: str) -> None:
     with cwist_jq.connect(url) as conn, conn.queue(queue_name) as queue:
-        assert not queue.closed
         queue.enqueue(b"x")
         drain(queue, 1)
-    assert queue.closed
-    assert conn.closed
+    assert (conn.closed, queue.closed) == (True, True)
 
 
 def test_queues_of_one_connection_are_apart(conn: Any, queue_name: str) -> None:

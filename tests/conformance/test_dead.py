@@ -115,7 +115,7 @@ def test_dropped_handles_end_in_a_dead_letter(
     make_queue: MakeQueue, observer: Observer, queue_name: str
 ) -> None:
     """L08: a handle that is dropped is a lease that runs out."""
-    queue = make_queue(max_retries=2, visibility_timeout=0.2, consumer="dropper")
+    queue = make_queue(max_retries=2, visibility_timeout=0.4, consumer="dropper")
     queue.enqueue(b"dropped")
     for attempt in (1, 2):
         assert claim(queue).attempts == attempt

@@ -148,7 +148,7 @@ def test_the_server_keeps_jobs_in_every_state_over_a_restart(
         claim(queue).nack("later")
         own_server.restart()
         assert held.type == "claimed"
-        found = {}
+        found: dict[str | None, cwist_jq.Job] = {}
         while len(found) < 3:
             job = claim(queue)
             found[job.type] = job

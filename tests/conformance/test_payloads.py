@@ -56,7 +56,9 @@ def test_bytes_are_exact(
 
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
-def test_every_contiguous_buffer_is_taken(queue: cwist_jq.Queue, kind: Callable[[bytes], Any]) -> None:
+def test_every_contiguous_buffer_is_taken(
+    queue: cwist_jq.Queue, kind: Callable[[bytes], Any]
+) -> None:
     queue.enqueue(kind(bytes(range(256))))
     queue.enqueue(kind(b""))
     assert [job.payload for job in drain(queue, 2)] == [bytes(range(256)), b""]
@@ -121,16 +123,16 @@ def test_jobs_of_all_sizes_survive_restarts(
             job.nack(f"restart {number}")
         server.restart()
         letters = make_observer(engine, server.url).dead(queue_name)
-        assert {letter.id: (digest(letter.payload or b""), letter.type) for letter in letters} == sums
+        assert {
+            letter.id: (digest(letter.payload or b""), letter.type) for letter in letters
+        } == sums
         assert {letter.attempts for letter in letters} == {2}
         assert queue.dead_count() == len(sizes)
         no_job(queue)
 
 
 @pytest.mark.engine("redis")
-def test_64_mebibytes_on_redis(
-    make_queue: MakeQueue, observer: Observer, queue_name: str
-) -> None:
+def test_64_mebibytes_on_redis(make_queue: MakeQueue, observer: Observer, queue_name: str) -> None:
     """P02."""
     queue = make_queue(max_retries=2)
     payload = bytes_of(64 * MIB)

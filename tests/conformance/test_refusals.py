@@ -124,17 +124,16 @@ def test_numbers(
     assert proxy.pieces(UP) == []
 
 
-def test_the_ends_of_the_ranges_are_taken(
-    conn: Any, observer: Observer, queue_name: str
-) -> None:
+def test_the_ends_of_the_ranges_are_taken(conn: Any, observer: Observer, queue_name: str) -> None:
     """N04: accepted and honoured."""
-    for options in (
+    rows: list[dict[str, Any]] = [
         {"visibility_timeout": 0.01, "max_retries": 1, "retry_delay": 0},
         {"visibility_timeout": 7 * DAY, "max_retries": 1_000_000, "retry_delay": 365 * DAY},
         {"visibility_timeout": dt.timedelta(days=7), "retry_delay": dt.timedelta(days=365)},
         {"consumer": "!~"},
         {"consumer": "x" * 128},
-    ):
+    ]
+    for options in rows:
         with conn.queue(queue_name, **options) as queue:
             queue.enqueue(b"x")
             job = claim(queue)
@@ -244,7 +243,18 @@ def test_queues_with_names_that_could_meet_do_not(
     conn: Any, observer: Observer, queue_name: str
 ) -> None:
     """N03: one dead job in each; nobody sees another's."""
-    suffixes = ["", ":dead", ":s", ":delay", ".dead", ".jobs", "_2Edead", "-DEAD", "_dead", ":dead:x"]
+    suffixes = [
+        "",
+        ":dead",
+        ":s",
+        ":delay",
+        ".dead",
+        ".jobs",
+        "_2Edead",
+        "-DEAD",
+        "_dead",
+        ":dead:x",
+    ]
     names = [queue_name + suffix for suffix in suffixes]
     for number, name in enumerate(names):
         with conn.queue(name, max_retries=1) as queue:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 
 import pytest
@@ -64,7 +65,7 @@ def test_every_retry_waits_for_its_delay_and_then_the_job_is_dead(
         moments.append(time.monotonic())
         assert job.attempts == attempt
         job.nack()
-    gaps = [later - earlier for earlier, later in zip(moments, moments[1:], strict=False)]
+    gaps = [later - earlier for earlier, later in itertools.pairwise(moments)]
     assert min(gaps) > 0.18
     assert len(observer.dead(queue_name)) == 1
     no_job(queue, timeout=0.3)

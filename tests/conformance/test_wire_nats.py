@@ -121,9 +121,7 @@ def test_a_dead_letter_is_a_message_of_its_own_subject(
     assert only_letter(nats, queue_name).reason == "100% ünï\n"
 
 
-def test_a_release_is_a_copy(
-    make_queue: MakeQueue, nats: NatsObserver, queue_name: str
-) -> None:
+def test_a_release_is_a_copy(make_queue: MakeQueue, nats: NatsObserver, queue_name: str) -> None:
     """The server counts every delivery, so the copy tells how many were spent."""
     queue = make_queue()
     job_id = queue.enqueue(b"P", type="T")
@@ -168,9 +166,7 @@ def test_a_release_that_was_cut_leaves_one_job(
     assert nats.leftovers(queue_name) == []
 
 
-def test_a_job_cannot_die_twice(
-    make_queue: MakeQueue, nats: NatsObserver, queue_name: str
-) -> None:
+def test_a_job_cannot_die_twice(make_queue: MakeQueue, nats: NatsObserver, queue_name: str) -> None:
     """The letter was stored and the job not acked: the repeat is refused, and that is success."""
     queue = make_queue(max_retries=1, visibility_timeout=0.3)
     job_id = queue.enqueue(b"P")
@@ -350,10 +346,13 @@ def test_a_consumer_of_another_kind_is_a_conflict(
     queue = make_queue()
     queue.enqueue(b"x")
     stream = nats.stream(queue_name)
-    from nats.js.api import ConsumerConfig
+    from nats.js.api import AckPolicy, ConsumerConfig
 
     config = ConsumerConfig(
-        durable_name=GROUP, filter_subject=f"{stream}.>", ack_policy="explicit", max_deliver=3
+        durable_name=GROUP,
+        filter_subject=f"{stream}.>",
+        ack_policy=AckPolicy.EXPLICIT,
+        max_deliver=3,
     )
     nats.ask(lambda js: js.add_consumer(stream, config))
     with pytest.raises(cwist_jq.Conflict, match="max_deliver"):
@@ -367,11 +366,11 @@ def test_a_consumer_of_another_tool_is_named(
     queue = make_queue()
     queue.enqueue(b"x")
     stream = nats.stream(queue_name)
-    from nats.js.api import ConsumerConfig
+    from nats.js.api import AckPolicy, ConsumerConfig
 
-    config = ConsumerConfig(durable_name="stale-tool", ack_policy="explicit")
+    config = ConsumerConfig(durable_name="stale-tool", ack_policy=AckPolicy.EXPLICIT)
     nats.ask(lambda js: js.add_consumer(stream, config))
-    with pytest.raises(cwist_jq.Error, match="stale-tool|consumer") as caught:
+    with pytest.raises(cwist_jq.Error, match="stale-tool") as caught:
         queue.claim(0.5)
     assert isinstance(caught.value, cwist_jq.Conflict | cwist_jq.Refused)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import struct
 import time
 from typing import Any
 
@@ -171,9 +170,10 @@ def test_unknown_fields_are_kept_over_every_move(
     claim(queue).release()
     assert kept()
     claim(slow).nack()
-    assert redis.waiting(queue_name).popitem()[1].items() >= {
-        name.decode(): value for name, value in foreign.items()
-    }.items()
+    assert (
+        redis.waiting(queue_name).popitem()[1].items()
+        >= {name.decode(): value for name, value in foreign.items()}.items()
+    )
     dropped = claim(queue)
     job = claim(queue)
     assert kept()
@@ -295,78 +295,6 @@ def test_calls_on_a_job_deleted_by_hand(
     assert redis.leftovers(queue_name) == []
 
 
-# ---- what CWIST leaves under the same names ----
-
-
-def _older(kind: bytes, spent: int, payload: bytes) -> bytes:
-    return struct.pack(">II", len(kind), spent) + kind + payload
-
-
-def test_older_delay_members_become_ready_at_once(
-    make_queue: MakeQueue, redis: RedisObserver, queue_name: str
-) -> None:
-    """Their scores are of a client's monotonic clock, so they mean nothing here."""
-    queue = make_queue(max_retries=5)
-    queue.enqueue(b"new")
-    members = {
-        _older(b"mail", 2, b"\x00old\xff"): 12345.0,
-        _older(b"", 0, b""): 1.0,
-    }
-    redis.client.zadd(redis.key(queue_name, "delay"), members)
-    jobs = {job.payload: job for job in drain(queue, 3)}
-    assert (jobs[b"\x00old\xff"].type, jobs[b"\x00old\xff"].attempts) == ("mail", 3)
-    assert (jobs[b""].type, jobs[b""].attempts) == (None, 1)
-    assert redis.leftovers(queue_name) == []
-
-
-def test_an_unreadable_delay_member_is_a_dead_letter(
-    make_queue: MakeQueue, redis: RedisObserver, queue_name: str
-) -> None:
-    queue = make_queue()
-    redis.client.zadd(redis.key(queue_name, "delay"), {b"\x00\x00\x01\x00short": 1.0})
-    eventually(lambda: queue.claim(0) is None and redis.dead(queue_name))
-    letter = only_letter(redis, queue_name)
-    assert letter.cause == "malformed"
-    assert b"\x00\x00\x01\x00short" in letter.others.values()
-    assert redis.delayed(queue_name) == 0
-
-
-def test_an_id_without_its_body_is_removed(
-    make_queue: MakeQueue, redis: RedisObserver, queue_name: str
-) -> None:
-    queue = make_queue()
-    redis.client.zadd(redis.key(queue_name, "delay"), {"1-1": 1.0})
-    no_job(queue)
-    assert redis.delayed(queue_name) == 0
-    assert redis.dead(queue_name) == []
-
-
-def test_older_dead_elements_count_and_the_hash_is_ignored(
-    make_queue: MakeQueue, redis: RedisObserver, queue_name: str
-) -> None:
-    queue = make_queue(max_retries=1)
-    older = _older(b"mail", 5, b"old")
-    redis.client.rpush(redis.key(queue_name, "dead"), older)
-    redis.client.hset(redis.key(queue_name, "a"), "1-1", 4)
-    assert queue.dead_count() == 1
-    queue.enqueue(b"new")
-    claim(queue).nack()
-    assert queue.dead_count() == 2
-    assert redis.client.lindex(redis.key(queue_name, "dead"), 0) == older
-    assert redis.client.hgetall(redis.key(queue_name, "a")) == {b"1-1": b"4"}
-
-
-def test_a_group_that_is_there_already_is_used_as_it_is(
-    make_queue: MakeQueue, redis: RedisObserver, queue_name: str, stream: str
-) -> None:
-    """CWIST makes it at `$`; and BUSYGROUP is success."""
-    redis.client.xgroup_create(stream, "cwist-jq", id="$", mkstream=True)
-    queue = make_queue()
-    queue.enqueue(b"x")
-    drain(queue, 1)
-    assert redis.leftovers(queue_name) == []
-
-
 # ---- keys that are no queue's ----
 
 
@@ -398,3 +326,34 @@ def test_a_key_of_the_wrong_kind_is_an_error_and_no_crash(
         assert only_letter(redis, queue_name).payload == b"x"
     else:
         assert drain(queue, 1)[0].payload == b"x"
+
+
+def test_a_queue_in_an_unknown_format_is_left_alone(
+    make_queue: MakeQueue, redis: RedisObserver, queue_name: str
+) -> None:
+    """A later version of the layout: no claim, and nothing is changed."""
+    queue = make_queue()
+    redis.client.hset(redis.key(queue_name, "conf"), "version", "2")
+    queue.enqueue(b"x")
+    before = redis.entries(queue_name)
+    with pytest.raises(cwist_jq.Error, match="unknown wire format 2"):
+        queue.claim(0.2)
+    assert redis.entries(queue_name) == before
+    assert redis.client.hgetall(redis.key(queue_name, "conf")) == {b"version": b"2"}
+
+
+def test_an_entry_with_more_fields_than_a_script_can_carry(
+    make_queue: MakeQueue, redis: RedisObserver, queue_name: str, stream: str
+) -> None:
+    """Up to 3000 fields with type and payload are kept; more are malformed, and the loop lives."""
+    queue = make_queue(max_retries=2)
+    many: dict[Any, Any] = {f"f{number}": str(number) for number in range(2998)}
+    redis.client.xadd(stream, {"type": "T", "payload": "P", **many})
+    claim(queue).nack()
+    claim(queue).nack()
+    letter = only_letter(redis, queue_name)
+    assert letter.others == {name: value.encode() for name, value in many.items()}
+    redis.client.xadd(stream, {"type": "T", "payload": "P", **many, "one": "more"})
+    redis.client.xadd(stream, {"payload": "next"})
+    assert drain(queue, 1)[0].payload == b"next"
+    assert [one.cause for one in redis.dead(queue_name)] == ["nacked", "malformed"]

@@ -22,7 +22,12 @@ def example(language: str) -> str:
 
 def run(command: list[str], env: dict[str, str] | None = None) -> str:
     done = subprocess.run(
-        command, env=os.environ | (env or {}), capture_output=True, text=True, timeout=60, check=False
+        command,
+        env=os.environ | (env or {}),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -59,5 +64,3 @@ def test_the_links_lead_somewhere() -> None:
     for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
-
-

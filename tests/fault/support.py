@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import IO, Any, Generic, Self, TypeVar
 
 import cwist_jq
-from tests import servers
+from tests import servers, watchdog
 from tests.observers import NatsObserver, Observer, RedisObserver
 
 _Result = TypeVar("_Result")
@@ -166,6 +166,7 @@ class Child:
             text=True,
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
         )
+        watchdog.watch(self.pid)
 
     @property
     def pid(self) -> int:
@@ -194,6 +195,7 @@ class Child:
         """Ends it as a crash does."""
         self.process.kill()
         self.process.wait()
+        watchdog.forget(self.pid)
 
     def __enter__(self) -> Self:
         return self

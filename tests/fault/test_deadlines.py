@@ -13,6 +13,8 @@ import pytest
 
 from tests.fault.support import blocked_claim, took
 
+pytestmark = pytest.mark.alone
+
 _BURN = "while True: pass"
 
 

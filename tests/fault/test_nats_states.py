@@ -145,10 +145,11 @@ def test_a_stream_with_other_subjects(queue: Any, observer: Any) -> None:
     """S11: neither a producer nor a worker can use it."""
     subject = f"{queue.name}-elsewhere.>"
     _add_stream(observer, queue.name, retention="workqueue", subjects=[subject])
-    for call in (lambda: queue.claim(1.0), lambda: queue.enqueue(b"x")):
+    calls: list[Callable[[], Any]] = [lambda: queue.claim(1.0), lambda: queue.enqueue(b"x")]
+    for call in calls:
         with fails_within(cwist_jq.Conflict, 5.0) as caught:
             call()
-        assert subject in str(caught.value)
+        assert f"{queue.name}-elsewhere." in str(caught.value)
         assert f"{queue.name}.jobs" in str(caught.value)
     observer.wipe(queue.name)
 
@@ -193,7 +194,7 @@ def test_a_consumer_whose_settings_matter(queue: Any, observer: Any) -> None:
         queue.claim(1.0)
     assert "max_deliver" in str(caught.value)
     assert "3" in str(caught.value)
-    assert "-1" in str(caught.value)
+    assert "no limit" in str(caught.value)
 
 
 def test_too_large_leaves_the_connection_alone(

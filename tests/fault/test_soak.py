@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import subprocess
 import sys
 import time
@@ -13,9 +12,11 @@ from typing import Any
 
 import pytest
 
-from tests import servers
+from tests import servers, watchdog
 from tests.fault import soak
 from tests.fault.support import eventually, leftovers
+
+pytestmark = pytest.mark.alone
 
 JOBS = 20_000
 PRODUCERS = 4
@@ -38,9 +39,11 @@ class _Crew:
 
     def _start(self, verb: str, *words: object) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "tests.fault.soak", verb, *self._common]
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [*command, *map(str, words)], cwd=servers.ROOT, stdout=subprocess.PIPE, text=True
         )
+        watchdog.watch(process.pid)
+        return process
 
     def start(self) -> None:
         for first in range(PRODUCERS):
@@ -62,6 +65,7 @@ class _Crew:
         assert process.poll() is None, f"a worker ended by itself: {process.returncode}"
         process.kill()
         process.communicate()
+        watchdog.forget(process.pid)
 
     def producing(self) -> bool:
         return any(process.poll() is None for process in self.producers)
@@ -70,9 +74,9 @@ class _Crew:
         """How often an enqueue's outcome was unknown; every producer must have ended well."""
         total = 0
         for process in self.producers:
-            output, _ = process.communicate()
-            assert process.returncode == 0
-            total += int(output)
+            assert process.wait() == 0
+            assert process.stdout is not None
+            total += int(process.stdout.read())
         return total
 
     def records(self) -> int:
@@ -89,7 +93,11 @@ class _Crew:
     def close(self) -> None:
         for process in [*self.producers, *self.workers]:
             process.kill()
-            process.communicate()
+        for process in [*self.producers, *self.workers]:
+            process.wait()
+            watchdog.forget(process.pid)
+            if process.stdout is not None:
+                process.stdout.close()
 
 
 @pytest.fixture
@@ -150,9 +158,8 @@ def test_nothing_is_lost_in_a_soak(
         timeout=30.0,
         interval=0.1,
     )
-    with contextlib.ExitStack() as stack:
-        stack.callback(crew.close)
-        unknown = crew.unknown()
+    unknown = crew.unknown()
+    crew.close()
     done = crew.done()
     letters = observer.dead(queue_name)
     dead = [soak.number_of(letter.payload) for letter in letters]

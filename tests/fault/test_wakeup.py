@@ -13,6 +13,8 @@ import pytest
 
 from tests.fault.support import blocked_claim, must_claim
 
+pytestmark = pytest.mark.alone
+
 SAMPLES = 100
 QUEUES = 10
 SHORT = 0.3

@@ -107,7 +107,7 @@ def test_an_old_handle_does_not_touch_new_jobs(
     for call in (jobs[0].ack, jobs[1].nack, jobs[2].release):
         with contextlib.suppress(cwist_jq.LeaseLost, cwist_jq.OutcomeUnknown):
             call()
-    found = set()
+    found: set[bytes] = set()
     while len(found & {b"%d" % number for number in range(6)}) < 6:
         job = must_claim(fresh, 6.0)
         found.add(job.payload)

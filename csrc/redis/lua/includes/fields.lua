@@ -1,8 +1,8 @@
 -- include: rules
 -- Stream entries as flat lists of names and values. When a name comes twice, the first counts.
 
--- Lua hands at most some 8000 values to a command. An entry with more than 3000 fields beside ours is
--- malformed; it is cut here to one more than that, and so stays malformed.
+-- Lua hands at most some 8000 values to a command. An entry with more than 3000 fields beside ours
+-- is malformed; it is cut here to one more than that, and so stays malformed.
 local OTHERS_KEPT = 3001
 
 local function field(fields, name)

@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 /* cdef: begin */
-typedef enum cwist_errtype {
+typedef enum cwist_errtype_t {
     CWIST_ERR_INT8,
     CWIST_ERR_INT16,
     CWIST_ERR_INT32,
@@ -37,7 +37,7 @@ struct cwist_error_value {
     uint64_t err_u64;
 };
 
-typedef struct cwist_error {
+typedef struct cwist_error_t {
     cwist_errtype_t errtype;
     struct cwist_error_value error;
 } cwist_error_t;
