@@ -99,7 +99,7 @@ demo: .venv/native ## Show the queue at work on private servers of both engines,
 	@$(PY) -m benchmarks.demo
 
 clean: ## Remove what was built; the servers and .venv stay
-	rm -rf build dist *.egg-info cwist_jq/*.so .mypy_cache .pytest_cache .ruff_cache
-	find csrc cwist_jq tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf build dist *.egg-info cwist_jq/*.so .venv/native .mypy_cache .pytest_cache .ruff_cache
+	find csrc cwist_jq tests benchmarks -type d "(" -name __pycache__ -o -name .ruff_cache ")" -prune -exec rm -rf {} +
 
 $(shell mkdir -p build)

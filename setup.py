@@ -108,7 +108,8 @@ class BuildNative(build_ext):
     def add_library(self, extension, wanted):
         """Completes one extension with sources, flags and libraries."""
         extension.sources += library_sources(wanted)
-        extension.depends += [str(path) for path in sorted(Path("csrc").rglob("*.h"))]
+        headers = [*Path("csrc").rglob("*.h"), *Path("include").rglob("*.h")]
+        extension.depends += [str(path) for path in sorted(headers)]
         extension.define_macros += [("CWIST_JQ_STATIC", None), ("_POSIX_C_SOURCE", "200809L")]
         extension.extra_compile_args += ["-std=c11", "-fvisibility=hidden", "-pthread"]
         extension.extra_link_args += ["-pthread"]

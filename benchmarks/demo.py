@@ -85,6 +85,8 @@ def handle(job: cwist_jq.Job) -> None:
 
 def work(url: str, record: Path) -> None:
     """A worker: handles jobs until it is interrupted, and notes each delivery and its end."""
+    # A shell starts background jobs with this signal ignored, and that is inherited.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with cwist_jq.connect(url) as conn, record.open("w", buffering=1) as notes:
         queue = conn.queue(QUEUE, visibility_timeout=1.0, max_retries=3, retry_delay=0.05)
         with contextlib.suppress(KeyboardInterrupt):

@@ -13,6 +13,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
+import signal
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -47,6 +48,9 @@ def pytest_configure(config: pytest.Config) -> None:
         "alone: measures time or needs all processors; runs after the others, one at a time",
     ):
         config.addinivalue_line("markers", line)
+    # A shell starts background jobs with SIGINT ignored, and programs of the tests inherit that.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _backends(metafunc: pytest.Metafunc) -> list[Backend]:

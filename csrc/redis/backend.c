@@ -248,7 +248,7 @@ static void queue_close(cwist_jq__queue *queue)
 {
     cwist_jq__redis_queue *own = queue->impl;
 
-    if (queue->consumer_is_ours && own->claimed) {
+    if (queue->consumer_is_ours && own->has_read) {
         forget_consumer(queue);
     }
     free_queue(own);

@@ -191,6 +191,7 @@ static int plan_read(const cwist_jq__claim *claim, uint64_t until)
     }
     cwist_jq__lock(&own->lock);
     lane->settle = !own->settled;
+    own->has_read = own->settled;
     cwist_jq__unlock(&own->lock);
     if (lane->settle) {
         /* Before a job is handed out, alone: an error here must not meet a claimed job. */

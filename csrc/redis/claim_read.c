@@ -149,7 +149,6 @@ int cwist_jq__redis_take_read(const cwist_jq__claim *claim, cwist_jq__redis_lane
                               cwist_jq__job **job, bool *empty)
 {
     cwist_jq__queue *queue = claim->queue;
-    cwist_jq__redis_queue *own = cwist_jq__redis_of(queue);
     cwist_jq__delivery delivery;
     redisReply *reply = lane->replies[lane->count - 1];
     cwist_jq__redis_fault fault = cwist_jq__redis_fault_of(reply);
@@ -176,8 +175,5 @@ int cwist_jq__redis_take_read(const cwist_jq__claim *claim, cwist_jq__redis_lane
     delivery.body = reply;
     delivery.body_free = free_body;
     lane->replies[lane->count - 1] = NULL;
-    cwist_jq__lock(&own->lock);
-    own->claimed = true;
-    cwist_jq__unlock(&own->lock);
     return cwist_jq__job_new(job, queue, &delivery);
 }

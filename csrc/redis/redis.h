@@ -181,7 +181,7 @@ typedef struct cwist_jq__redis_queue {
     cwist_jq__redis_endpoint route;
     bool settled;         /* a claim of this handle has settled the visibility */
     bool group_seen;      /* the group was there */
-    bool claimed;         /* a job was handed to this handle */
+    bool has_read;        /* jobs were asked for: from Redis 7.2 on that alone makes a consumer */
     bool tick_denied;     /* as a producer we may not run the recovery */
     bool tick_whole;      /* the server does not know the script */
     uint64_t last_tick;   /* 0: never */

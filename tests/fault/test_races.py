@@ -14,9 +14,9 @@ import pytest
 import cwist_jq
 from tests.fault.support import eventually, leftovers
 
-JOBS = 300
+JOBS = 160
 THREADS = 8
-VISIBILITY = 0.1
+VISIBILITY = 0.06
 
 
 @pytest.mark.engine("redis")
@@ -33,9 +33,9 @@ def test_each_job_ends_acked_or_dead_never_both(
     claimed: list[tuple[bytes, int]] = []
 
     def work(_: int) -> None:
-        while (job := queue.claim(3 * VISIBILITY)) is not None:
+        while (job := queue.claim(5 * VISIBILITY)) is not None:
             claimed.append((job.payload, job.attempts))
-            time.sleep(VISIBILITY * random.uniform(0.0, 1.2))
+            time.sleep(VISIBILITY * random.uniform(0.5, 3.0))
             try:
                 job.ack()
                 acked.append(job.payload)
