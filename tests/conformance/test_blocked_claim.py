@@ -194,7 +194,7 @@ def test_many_blocked_claims_share_the_jobs(
 def test_claims_keep_their_time(queue: cwist_jq.Queue) -> None:
     """R06: each claim on an empty queue lasts as long as it was told to."""
     no_job(queue)
-    for timeout in (0, 0.01, 0.15, 0.5, 0.5, 1.1):
+    for timeout in (0, 0.01, 0.15, 0.4, 0.8):
         start = time.monotonic()
         no_job(queue, timeout)
         took = time.monotonic() - start

@@ -69,9 +69,9 @@ def test_returned_jobs_do_not_starve_under_load(make_queue: MakeQueue) -> None:
     dropped = claim(queue)
     claim(queue).nack()
     back_at = time.monotonic() + visibility
-    for _ in range(100):  # a backlog
+    for _ in range(60):  # a backlog
         queue.enqueue(b"%f" % time.monotonic())
-    end = time.monotonic() + 1.6
+    end = time.monotonic() + 1.2
 
     def produce() -> None:
         producer = make_queue()

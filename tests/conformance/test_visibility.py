@@ -76,6 +76,7 @@ def test_the_new_value_rules_redelivery(make_queue: MakeQueue, queue_name: str, 
     job.ack()
 
 
+@pytest.mark.servers("pinned")
 def test_other_handles_learn_it(make_queue: MakeQueue, observer: Observer, queue_name: str) -> None:
     """Rule 13: within 5 s a handle that asked for more reckons leases with the smaller value."""
     first = make_queue(visibility_timeout=60, max_retries=1000)
