@@ -7,6 +7,7 @@ removes the temp folders.
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import signal
@@ -39,7 +40,14 @@ class _Line:
                     start_new_session=True,
                 )
                 os.close(reading)
+                atexit.register(self._end)
             os.write(self._pipe, line.encode() + b"\n")
+
+    def _end(self) -> None:
+        """Ends the helper together with this process, unless it is the parent's."""
+        if self._pipe is not None and self._helper is not None and self._owner == os.getpid():
+            os.close(self._pipe)
+            self._helper.wait()
 
 
 _line = _Line()

@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 
 import cwist_jq
-from tests.fault.support import drain, leftovers, must_claim
+from tests.fault.support import drain, eventually, leftovers, must_claim
 from tests.proxy import DOWN, UP, Proxy
 
 POINTS = 24
+FEW_POINTS = 10
 VISIBILITY = 1.5
+LONG_VISIBILITY = 2.5
 
 _LOST = (
     cwist_jq.LeaseLost,
@@ -43,9 +45,9 @@ ENDS = [
 ]
 
 
-def _points(total: int) -> list[int]:
+def _points(total: int, count: int = POINTS) -> list[int]:
     """Where to cut: the ends, and between them evenly."""
-    inner = {round(total * step / (POINTS - 3)) for step in range(POINTS - 2)}
+    inner = {round(total * step / (count - 3)) for step in range(count - 2)}
     return sorted(inner | {0, 1, max(total - 1, 0)})
 
 
@@ -134,6 +136,60 @@ def test_a_cut_leaves_nothing_behind(
         most = 2 if engine == "nats" and end.name == "release" else 1
         assert set(drained) == everything
         assert max(drained.values()) <= most
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", ENDS, ids=lambda end: end.name)
+def test_a_cut_without_a_second_try_leaves_nothing_behind(
+    proxy: Proxy,
+    proxy_url: str,
+    open_queue: Callable[..., Any],
+    make_queue: Callable[..., Any],
+    observer: Any,
+    queue_name: str,
+    end: _End,
+) -> None:
+    """L05: as when the worker dies there; what the server got is all that ever comes."""
+    options = {
+        "visibility_timeout": LONG_VISIBILITY,
+        "max_retries": end.max_retries,
+        "retry_delay": end.retry_delay,
+    }
+    queue = open_queue(proxy_url, queue_name, operation_timeout=0.15, **options)
+    steady = make_queue(**options)
+    points = _points(_measure(proxy, queue, end, UP), FEW_POINTS)
+    drain(steady, observer)
+    before = len(observer.dead(queue_name))
+    jobs = []
+    for point in points:
+        steady.enqueue(b"cut after %d" % point)
+        jobs.append(must_claim(queue))
+    for point, job in zip(points, jobs, strict=True):
+        eventually(lambda: _reconnected(queue))
+        proxy.cut_after(point, UP)
+        proxy.refuse()
+        with contextlib.suppress(*_LOST):
+            end.call(job)
+        proxy.flow()
+    drained = Counter(drain(steady, observer))
+    letters = Counter(letter.payload for letter in observer.dead(queue_name)[before:])
+    everything = {b"cut after %d" % point for point in points}
+    assert set(drained) | set(letters) <= everything
+    if end.name == "dead":
+        assert letters == dict.fromkeys(everything, 1)
+    elif end.name == "ack":
+        assert b"cut after 0" in drained
+        assert set(drained.values()) <= {1}
+    else:
+        assert set(drained) == everything
+    assert leftovers(observer, queue_name, dead=before + letters.total()) == []
+
+
+def _reconnected(queue: Any) -> bool:
+    with contextlib.suppress(cwist_jq.ConnectionFailed):
+        queue.dead_count()
+        return True
+    return False
 
 
 @pytest.mark.slow
