@@ -65,7 +65,7 @@ check-format: | setup
 check-lint: | setup
 	@echo "check: lint"
 	@.venv/bin/ruff check -q .
-	@cd csrc/redis/lua && luacheck -q .
+	@cd csrc/redis/lua && luacheck -q --no-color .
 
 check-types: .venv/native
 	@echo "check: types"

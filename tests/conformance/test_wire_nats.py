@@ -166,6 +166,21 @@ def test_a_release_that_was_cut_leaves_one_job(
     assert nats.leftovers(queue_name) == []
 
 
+def test_a_copy_deletes_no_other_job(
+    make_queue: MakeQueue, nats: NatsObserver, queue_name: str
+) -> None:
+    """Cwist-From that names another job, as a mistaken or hostile publisher may write it."""
+    queue = make_queue()
+    other = queue.enqueue(b"other")
+    held = claim(queue)
+    headers = {"Cwist-Id": "999", "Cwist-Attempts": "0", "Cwist-First": "1", "Cwist-From": other}
+    _publish(nats, queue_name, b"copy", headers)
+    assert drain(queue, 1)[0].payload == b"copy"
+    assert [str(one.seq) for one in nats.messages(nats.stream(queue_name))] == [other]
+    held.ack()
+    assert nats.leftovers(queue_name) == []
+
+
 def test_a_job_cannot_die_twice(make_queue: MakeQueue, nats: NatsObserver, queue_name: str) -> None:
     """The letter was stored and the job not acked: the repeat is refused, and that is success."""
     queue = make_queue(max_retries=1, visibility_timeout=0.3)
