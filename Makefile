@@ -15,11 +15,14 @@ ASAN_ENV := ASAN_OPTIONS=detect_leaks=1:abort_on_error=1:detect_stack_use_after_
 	UBSAN_OPTIONS=print_stacktrace=1
 TSAN_ENV := TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
 
+VALGRIND := valgrind;-q;--suppressions=$(CURDIR)/tests/sanitizers/valgrind.supp;--error-exitcode=9;--leak-check=full;--show-leak-kinds=definite;--errors-for-leak-kinds=definite
+
 .DEFAULT_GOAL := help
 # The tests have time limits: two suites at once (make -j) would slow each other down.
 .NOTPARALLEL:
 .PHONY: help setup build build-c test test-c test-python check demo clean \
-	check-format check-lint check-types check-headers check-gcc check-clang check-asan check-tsan
+	check-format check-lint check-types check-headers check-gcc check-clang check-asan check-tsan \
+	check-valgrind
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1|\2/' | \
@@ -54,7 +57,7 @@ test-python: build
 	$(PY) -m pytest -q --timeout 300 -m alone tests || result=1; \
 	exit $$result
 
-check: check-format check-lint check-types check-headers check-gcc check-clang check-asan check-tsan ## Format, lint, types, warnings, exports, sanitizers
+check: check-format check-lint check-types check-headers check-gcc check-clang check-asan check-tsan check-valgrind ## Format, lint, types, warnings, exports, sanitizers
 	@echo "check: all clean"
 
 check-format: | setup
@@ -94,6 +97,11 @@ check-tsan: | setup
 	@echo "check: thread tests under TSan"
 	@.ci/build_c build/tsan -DCWIST_JQ_SANITIZE=thread -DCMAKE_C_COMPILER=gcc
 	@$(TSAN_ENV) $(PY) -m tests.run_c build/tsan --label tsan
+
+check-valgrind: | setup
+	@echo "check: C tests under valgrind"
+	@.ci/build_c build/valgrind "-DCWIST_JQ_TEST_WRAPPER=$(VALGRIND)"
+	@$(PY) -m tests.run_c build/valgrind
 
 demo: .venv/native ## Show the queue at work on private servers of both engines, in about 10 s
 	@$(PY) -m benchmarks.demo

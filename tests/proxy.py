@@ -40,6 +40,7 @@ class _Link:
         self.ends = {UP: (client, server), DOWN: (server, client)}
         self.swallow = False
         self.tail = b""
+        self.pumps: list[threading.Thread] = []
 
     def cut(self, *, reset: bool) -> None:
         for end in self.ends[UP]:
@@ -88,6 +89,10 @@ class Proxy:
             self._change.notify_all()
         for link in links:
             link.cut(reset=reset)
+        # A socket is closed only when no thread is in a call on it any more.
+        for link in links:
+            for pump in link.pumps:
+                pump.join(0.2)
         return len(links)
 
     def cut_after(self, count: int, direction: str, *, reset: bool = True) -> None:
@@ -217,9 +222,10 @@ class Proxy:
                 self._accepted += 1
                 link = _Link(self._accepted, client, server)
                 self._links[link.number] = link
-            for direction in (UP, DOWN):
-                pump = threading.Thread(target=self._pump, args=(link, direction), daemon=True)
-                pump.start()
+                for direction in (UP, DOWN):
+                    pump = threading.Thread(target=self._pump, args=(link, direction), daemon=True)
+                    pump.start()
+                    link.pumps.append(pump)
 
     def _pump(self, link: _Link, direction: str) -> None:
         source, target = link.ends[direction]

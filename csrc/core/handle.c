@@ -37,6 +37,7 @@ static struct {
     uint32_t first_free;
     uint64_t live;
     uintptr_t epoch;
+    slot *inherited; /* a forked child keeps its parent's slots in sight, and never uses them */
 } table = {.lock = CWIST_JQ_MUTEX_INIT};
 
 /* The process that the table belongs to; 0: none yet. */
@@ -55,6 +56,7 @@ static void enter_process(void)
         } else if (atomic_compare_exchange_strong(&table_owner, &owner, OWNER_CHANGING)) {
             if (owner != 0) {
                 cwist_jq__mutex_init(&table.lock);
+                table.inherited = table.slots;
                 table.slots = NULL;
                 table.size = table.first_free = 0;
                 table.live = 0;

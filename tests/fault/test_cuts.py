@@ -127,9 +127,9 @@ def test_a_cut_leaves_nothing_behind(
             assert (letter.cause, letter.reason) in (("nacked", "the end"), ("lease-expired", None))
     elif end.name == "ack":
         assert not letters
-        # What was acked with success stays away; the rest came back at most once.
-        assert not good & set(drained)
-        assert set(drained.values()) <= {1}
+        # An ack may be repeated, so each is told in the end to have worked, and stays away.
+        assert good == everything
+        assert not drained
     else:
         assert not letters
         # Each came back exactly once. A release on NATS is a copy first: twice is allowed there.

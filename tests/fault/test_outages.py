@@ -155,6 +155,30 @@ def test_calls_made_during_an_outage_land_when_it_ends(
     assert leftovers(watcher, queue_name) == []
 
 
+@pytest.mark.parametrize("end", ["ack", "nack", "release"])
+def test_an_end_that_waits_until_its_lease_is_over(
+    own_server: Any, open_queue: Callable[..., Any], queue_name: str, watcher: Any, end: str
+) -> None:
+    """L11, D04: each try looks at the lease again; what was reported is what happened."""
+    queue = open_queue(own_server.url, queue_name, visibility_timeout=0.6, max_retries=100)
+    queue.enqueue(b"x")
+    job = must_claim(queue)
+    claimed = time.monotonic()
+    own_server.stop()
+    call = Background(getattr(job, end))
+    time.sleep(max(0.0, claimed + 0.8 - time.monotonic()))  # the lease
+    own_server.start()
+    lost = False
+    try:
+        call.result()
+    except cwist_jq.LeaseLost:
+        lost = True
+    # On Redis the server decides, and nobody else has asked for the job yet.
+    assert lost or watcher.engine == "redis"
+    assert drain(queue, watcher) == ([] if end == "ack" and not lost else [b"x"])
+    assert leftovers(watcher, queue_name) == []
+
+
 def test_a_handler_outlives_a_restart(
     own_server: Any, open_queue: Callable[..., Any], queue_name: str, watcher: Any
 ) -> None:

@@ -122,7 +122,7 @@ int cwist_jq__connect_tcp(const char *host, int port, uint64_t deadline)
     if (failed != 0) {
         return cwist_jq__fail(CWIST_ERROR_IO, "cannot resolve %s: %s", host, gai_strerror(failed));
     }
-    int fd = cwist_jq__fail(CWIST_ERROR_IO, "%s has no address", host);
+    int fd = CWIST_ERROR_IO; /* a list has one address at least, and a failed connect says why */
     for (struct addrinfo *at = list; at != NULL && fd < 0; at = at->ai_next) {
         fd = connect_to(at->ai_addr, at->ai_addrlen, deadline);
     }
