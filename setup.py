@@ -101,6 +101,8 @@ class BuildNative(build_ext):
         wanted = engines()
         for engine in wanted:
             require_library(engine)
+        # What is built depends on the environment too: CWIST_JQ_WITHOUT, flags, other libraries.
+        self.force = True
         for extension in self.extensions:
             self.add_library(extension, wanted)
         super().build_extensions()

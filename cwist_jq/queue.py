@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 from cwist_jq import _lib, options
 from cwist_jq.errors import Closed
 from cwist_jq.job import Job
@@ -178,13 +176,10 @@ class Queue:
         """Closes the queue."""
         self.close()
 
-    def __del__(self, _warn: object = warnings.warn) -> None:
-        """Closes a queue that nobody closed, with a warning."""
-        if getattr(self, "_handle", None) is not None and callable(_warn):
-            try:
-                _warn(f"unclosed {self!r}", ResourceWarning, source=self)
-            finally:
-                self.close()
+    def __del__(self) -> None:
+        """Closes a queue that nobody closed; the connection is what has to be closed."""
+        if getattr(self, "_handle", None) is not None:
+            self.close()
 
     def __repr__(self) -> str:
         """The name and the state."""

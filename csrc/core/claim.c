@@ -175,7 +175,13 @@ cwist_error_t cwist_job_queue_claim(cwist_job_queue_t *handle, uint64_t timeout_
         status = publish_job(queue, job, job_handle);
     }
     cwist_error_t result = cwist_jq__end(queue, "claim", status);
+    /* Calling back what is under way may fail too; the text is to tell why the claim ended. */
+    char *text = status != CWIST_SUCCESS ? cwist_jq__strdup(cwist_jq__error_text()) : NULL;
     cwist_jq__unref(claim);
+    if (text != NULL) {
+        (void)cwist_jq__fail(status, "%s", text);
+    }
+    cwist_jq__free(text);
     return result;
 }
 

@@ -42,7 +42,9 @@ static struct {
 
 /* The process that the table belongs to; 0: none yet. */
 static _Atomic uint64_t table_owner;
-#define OWNER_CHANGING UINT64_MAX
+/* Set while a thread of that process takes over; a child that was forked meanwhile does not wait.
+ */
+#define OWNER_CHANGING (UINT64_C(1) << 63)
 
 /* Gives a forked child a table of its own. The parent's memory is left alone on purpose. */
 static void enter_process(void)
@@ -51,9 +53,9 @@ static void enter_process(void)
     uint64_t owner = atomic_load_explicit(&table_owner, memory_order_acquire);
 
     while (owner != self) {
-        if (owner == OWNER_CHANGING) {
+        if (owner == (self | OWNER_CHANGING)) {
             owner = atomic_load_explicit(&table_owner, memory_order_acquire);
-        } else if (atomic_compare_exchange_strong(&table_owner, &owner, OWNER_CHANGING)) {
+        } else if (atomic_compare_exchange_strong(&table_owner, &owner, self | OWNER_CHANGING)) {
             if (owner != 0) {
                 cwist_jq__mutex_init(&table.lock);
                 table.inherited = table.slots;

@@ -190,9 +190,10 @@ typedef struct cwist_jq__job {
     const char *receipt; /* names this delivery to the server: entry id, ack subject */
     const void *payload;
     size_t payload_len;
-    uint32_t attempts;           /* deliveries, this one included */
-    const char *malformed;       /* NULL, or the rule that the stored job breaks */
-    _Atomic uint64_t lease_ends; /* by the local clock */
+    uint32_t attempts;             /* deliveries, this one included */
+    const char *malformed;         /* NULL, or the rule that the stored job breaks */
+    _Atomic uint64_t lease_starts; /* by the local clock, as lease_ends */
+    _Atomic uint64_t lease_ends;
     void *body;
     void (*body_free)(void *body);
 } cwist_jq__job;
@@ -209,6 +210,7 @@ typedef struct cwist_jq__delivery {
     size_t payload_len;
     uint32_t attempts;
     const char *malformed; /* a static text, or NULL */
+    uint64_t lease_starts;
     uint64_t lease_ends;
     void *body;
     void (*body_free)(void *body);

@@ -54,6 +54,7 @@ int cwist_jq__job_new(cwist_jq__job **out, cwist_jq__queue *queue,
     job->payload_len = delivery->payload_len;
     job->attempts = delivery->attempts;
     job->malformed = delivery->malformed;
+    atomic_init(&job->lease_starts, delivery->lease_starts);
     atomic_init(&job->lease_ends, delivery->lease_ends);
     job->body = delivery->body;
     job->body_free = delivery->body_free;

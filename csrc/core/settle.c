@@ -53,8 +53,8 @@ static cwist_error_t settle(cwist_job_queue_t *queue_handle, cwist_job_t *job_ha
 {
     cwist_jq__queue *queue = NULL;
     void *object = NULL;
-    int status = cwist_jq__begin(&queue, queue_handle, operation);
     int taken = cwist_jq__handle_take(&object, job_handle, CWIST_JQ_KIND_JOB, "job");
+    int status = cwist_jq__begin(&queue, queue_handle, operation); /* its text counts before */
     cwist_jq__job *job = object;
 
     if (status == CWIST_SUCCESS) {

@@ -5,9 +5,6 @@
 #include "nats/jetstream.h"
 #include "platform/clock.h"
 
-/* What a handle's first claim may take over its time: it makes streams and a consumer. */
-#define SETUP_MS 1000
-
 /* claim->impl */
 typedef struct state {
     cwist_jq__puller *puller;  /* NULL: none yet */
@@ -29,7 +26,8 @@ int cwist_jq__nats_claim_start(cwist_jq__claim *claim)
     own->give_up =
         cwist_jq__add_ms(claim->deadline, cwist_jq__late_ms(cwist_jq__nats_of(claim->queue)));
     if (!atomic_load(&cwist_jq__nats_queue_of(claim->queue)->visibility_set)) {
-        uint64_t setup = cwist_jq__after_ms(SETUP_MS);
+        /* The handle's first claim: it makes streams and a consumer. */
+        uint64_t setup = cwist_jq__after_ms(cwist_jq__setup_ms(cwist_jq__nats_of(claim->queue)));
         own->give_up = own->give_up > setup ? own->give_up : setup;
     }
     claim->impl = own;
@@ -87,6 +85,7 @@ static int make_job(cwist_jq__job **job, cwist_jq__queue *queue, natsMsg *messag
     delivery.payload_len = (size_t)natsMsg_GetDataLength(message);
     delivery.attempts = attempts < UINT32_MAX ? (uint32_t)attempts : UINT32_MAX;
     delivery.malformed = origin.malformed;
+    delivery.lease_starts = arrived;
     delivery.lease_ends = lease_ends;
     delivery.body = message;
     delivery.body_free = free_message;
@@ -100,7 +99,7 @@ static int make_job(cwist_jq__job **job, cwist_jq__queue *queue, natsMsg *messag
 static void give_time(cwist_jq__claim *claim)
 {
     state *own = claim->impl;
-    uint64_t more = cwist_jq__after_ms(SETUP_MS);
+    uint64_t more = cwist_jq__after_ms(cwist_jq__setup_ms(cwist_jq__nats_of(claim->queue)));
 
     if (!own->extended && own->give_up < more) {
         own->extended = true;

@@ -13,6 +13,9 @@
 #include "platform/process.h"
 
 #define WRITE_DEADLINE_MS 1000 /* a server that takes nothing for so long is gone */
+#define SETUP_MS 1000
+#define SETUP_TRIPS 10 /* to look at three things, to make them, and to pull */
+#define SETUP_FAR_MS 5000
 #define POLL_MIN_NS UINT64_C(500000)
 #define POLL_MAX_NS UINT64_C(10000000)
 
@@ -327,6 +330,12 @@ uint64_t cwist_jq__late_ms(const cwist_jq__nats *nats)
 {
     uint64_t far = 2 * atomic_load(&nats->round_trip_ms);
     return 150 + (far < 1000 ? far : 1000);
+}
+
+uint64_t cwist_jq__setup_ms(const cwist_jq__nats *nats)
+{
+    uint64_t far = SETUP_TRIPS * atomic_load(&nats->round_trip_ms);
+    return SETUP_MS + (far < SETUP_FAR_MS ? far : SETUP_FAR_MS);
 }
 
 int cwist_jq__nats_ping(cwist_jq__conn *conn, uint64_t deadline)

@@ -304,6 +304,28 @@ int cwist_jq__ensure_consumer(cwist_jq__queue *queue, const cwist_jq__wait *wait
     return status;
 }
 
+void cwist_jq__learn_visibility(cwist_jq__queue *queue, const cwist_jq__wait *wait)
+{
+    cwist_jq__nats_queue *own = cwist_jq__nats_queue_of(queue);
+
+    if (is_settled(own) || !atomic_load(&own->consumer_known) ||
+        atomic_exchange(&own->in_setup, true)) {
+        return;
+    }
+    cwist_jq__answer answer;
+    char *subject = cwist_jq__format("$JS.API.CONSUMER.INFO.%s." CWIST_JQ_GROUP, own->stream);
+    if (subject != NULL) {
+        int status = cwist_jq__api(&answer, cwist_jq__nats_of(queue), subject, NULL, wait);
+        if (status == CWIST_SUCCESS && answer.error == 0 &&
+            take_in(queue, &answer, wait) == CWIST_SUCCESS) {
+            atomic_store(&own->look_at, cwist_jq__after_ms(LOOK_MS));
+        }
+        cwist_jq__answer_clear(&answer);
+    }
+    cwist_jq__free(subject);
+    atomic_store(&own->in_setup, false);
+}
+
 void cwist_jq__forget(cwist_jq__queue *queue)
 {
     cwist_jq__nats_queue *own = cwist_jq__nats_queue_of(queue);

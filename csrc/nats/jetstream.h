@@ -110,6 +110,8 @@ int cwist_jq__link_get(cwist_jq__link **link, cwist_jq__nats *nats, const cwist_
 
 /* How long the server may be late with an answer that it should have given by now. */
 uint64_t cwist_jq__late_ms(const cwist_jq__nats *nats);
+/* How long looking for the streams and the consumer, and making them, may take. */
+uint64_t cwist_jq__setup_ms(const cwist_jq__nats *nats);
 
 /* True in a child of the process that started libnats: its callback thread is not there. */
 bool cwist_jq__libnats_is_inherited(void);
@@ -228,6 +230,8 @@ int cwist_jq__ensure_dead(cwist_jq__queue *queue, const cwist_jq__wait *wait);
 int cwist_jq__find_jobs(cwist_jq__queue *queue, const cwist_jq__wait *wait);
 /* Streams, consumer and visibility, as a claim needs them; quick when they were seen lately. */
 int cwist_jq__ensure_consumer(cwist_jq__queue *queue, const cwist_jq__wait *wait);
+/* Learns what visibility other workers set since the last look, if that was not lately. */
+void cwist_jq__learn_visibility(cwist_jq__queue *queue, const cwist_jq__wait *wait);
 /* What was known of the server may be wrong: look before the next use. */
 void cwist_jq__forget(cwist_jq__queue *queue);
 /* Deletes what a server below 2.10 may keep of jobs up to its ack floor. Bounded. */
@@ -349,6 +353,8 @@ void cwist_jq__nats_claim_end(cwist_jq__claim *claim);
 
 /* ---- the ends of a delivery (settle.c, move.c) ---- */
 
+/* Ends the lease of a held job earlier when the visibility was made shorter meanwhile. */
+void cwist_jq__lease_review(cwist_jq__queue *queue, cwist_jq__job *job, const cwist_jq__wait *wait);
 /* Sends an acknowledgement and waits until the server has it; see settle.c for the results. */
 int cwist_jq__confirm(cwist_jq__queue *queue, cwist_jq__job *job, const char *word, bool fenced,
                       bool repeat, uint64_t *sent_at, const cwist_jq__wait *wait);

@@ -25,8 +25,9 @@ static void add_common(cwist_jq__headers *headers, const cwist_jq__job *job,
     add_number(headers, "Cwist-Attempts", attempts);
 }
 
-static int lease_check(cwist_jq__job *job)
+static int lease_check(cwist_jq__queue *queue, cwist_jq__job *job, const cwist_jq__wait *wait)
 {
+    cwist_jq__lease_review(queue, job, wait);
     return cwist_jq__passed(atomic_load(&job->lease_ends))
                ? cwist_jq__fail(CWIST_ERROR_LEASE_LOST, "the lease of this delivery ran out")
                : CWIST_SUCCESS;
@@ -38,7 +39,7 @@ int cwist_jq__nats_release(cwist_jq__queue *queue, cwist_jq__job *job, uint64_t 
     cwist_jq__origin origin;
     cwist_jq__headers headers;
     uint64_t sent_at = 0;
-    int status = lease_check(job);
+    int status = lease_check(queue, job, &wait);
 
     if (status != CWIST_SUCCESS) {
         return status;
@@ -155,7 +156,7 @@ int cwist_jq__nats_bury(cwist_jq__queue *queue, cwist_jq__job *job, cwist_jq__ca
     cwist_jq__headers headers;
     uint64_t sent_at = 0;
     bool there = false;
-    int status = lease_check(job);
+    int status = lease_check(queue, job, &wait);
 
     if (status != CWIST_SUCCESS) {
         return status;

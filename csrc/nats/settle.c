@@ -8,11 +8,30 @@
 #include "nats/jetstream.h"
 #include "platform/clock.h"
 
-#define TRY_MS 1000 /* how long one try waits for the server's confirmation */
+#define TRY_MS 1000   /* how long one try waits for the server's confirmation */
+#define REVIEW_MS 250 /* how long the server is asked for the visibility */
 
 static int lease_lost(void)
 {
     return cwist_jq__fail(CWIST_ERROR_LEASE_LOST, "the lease of this delivery ran out");
+}
+
+/*
+ * AckWait holds for deliveries that are out already, so a worker that set a shorter one has made
+ * this lease shorter too. What cannot be learned in time changes nothing.
+ */
+void cwist_jq__lease_review(cwist_jq__queue *queue, cwist_jq__job *job, const cwist_jq__wait *wait)
+{
+    cwist_jq__wait look = {cwist_jq__earlier(wait->deadline, cwist_jq__after_ms(REVIEW_MS)),
+                           wait->claim};
+
+    if (!cwist_jq__passed(atomic_load(&job->lease_ends))) {
+        cwist_jq__learn_visibility(queue, &look);
+    }
+    uint64_t ends = cwist_jq__lease_end(queue, atomic_load(&job->lease_starts));
+    if (ends < atomic_load(&job->lease_ends)) {
+        atomic_store(&job->lease_ends, ends);
+    }
 }
 
 /*
@@ -114,6 +133,7 @@ int cwist_jq__nats_ack(cwist_jq__queue *queue, cwist_jq__job *job, uint64_t dead
     cwist_jq__wait wait = {deadline, NULL};
     uint64_t sent_at = 0;
 
+    cwist_jq__lease_review(queue, job, &wait);
     return cwist_jq__confirm(queue, job, "+ACK", true, true, &sent_at, &wait);
 }
 
@@ -124,6 +144,7 @@ int cwist_jq__nats_retry(cwist_jq__queue *queue, cwist_jq__job *job, uint64_t de
     uint64_t sent_at = 0;
     char word[64];
 
+    cwist_jq__lease_review(queue, job, &wait);
     if (delay_ms == 0) {
         (void)snprintf(word, sizeof word, "-NAK");
     } else {
@@ -143,9 +164,11 @@ int cwist_jq__nats_extend(cwist_jq__queue *queue, cwist_jq__job *job, uint64_t d
 {
     cwist_jq__wait wait = {deadline, NULL};
     uint64_t sent_at = 0;
-    int status = cwist_jq__confirm(queue, job, "+WPI", true, true, &sent_at, &wait);
 
+    cwist_jq__lease_review(queue, job, &wait);
+    int status = cwist_jq__confirm(queue, job, "+WPI", true, true, &sent_at, &wait);
     if (status == CWIST_SUCCESS) {
+        atomic_store(&job->lease_starts, sent_at);
         atomic_store(&job->lease_ends, cwist_jq__lease_end(queue, sent_at));
     }
     return status;

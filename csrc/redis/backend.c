@@ -136,6 +136,7 @@ static int conn_open(cwist_jq__conn *conn, uint64_t deadline)
         .deadline = cwist_jq__earlier(deadline, cwist_jq__after_ms(conn->connect_timeout_ms))};
     if (cwist_jq__redis_try(&call) == CWIST_SUCCESS) {
         server_config config;
+        cwist_jq__redis_note_trip(conn, call.started);
         read_config(&config, call.replies);
         if (config.bulk_len != 0) {
             server->payload_limit = config.bulk_len;
@@ -158,6 +159,9 @@ static int ping(cwist_jq__conn *conn, uint64_t deadline)
         .conn = conn, .build = build_ping, .deadline = deadline, .repeatable = true};
     int status = cwist_jq__redis_run(&call);
 
+    if (status == CWIST_SUCCESS) {
+        cwist_jq__redis_note_trip(conn, call.started);
+    }
     /* Who may not PING, or is told that the disk is full, had an answer all the same. */
     cwist_jq__redis_fault fault =
         cwist_jq__redis_fault_of(call.count == 1 ? call.replies[0] : NULL);

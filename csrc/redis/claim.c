@@ -17,6 +17,11 @@
 #define CONNECT_FIRST_MS 250
 #define CONNECT_OVERRUN_MS 140
 #define REPORT_MS 1000
+#define STALL_MS 1000 /* no byte of a reply that has begun for so long: the server is gone */
+/* What a server far away is given besides, in round trips. */
+#define GRACE_TRIPS 3
+#define POLL_TRIPS 6
+#define CONNECT_TRIPS 4
 
 int cwist_jq__redis_claim_start(cwist_jq__claim *claim)
 {
@@ -163,13 +168,21 @@ static int take_answers(const cwist_jq__claim *claim, cwist_jq__job **job)
 
 /* ---- the reader ---- */
 
+/* A reply that has begun to arrive is a job that is already ours, however long it takes. */
+static bool is_arriving(const cwist_jq__redis_lane *lane)
+{
+    return lane->link != NULL && lane->link->partial &&
+           !cwist_jq__passed(cwist_jq__add_ms(lane->link->heard, STALL_MS));
+}
+
 static uint64_t connect_deadline(const cwist_jq__claim *claim, uint64_t until)
 {
     const cwist_jq__redis_claim *state = claim->impl;
     unsigned tries = state->backoff.tries < 4 ? state->backoff.tries : 4;
     uint64_t now = cwist_jq__now();
-    uint64_t most = cwist_jq__add_ms(now, (uint64_t)CONNECT_FIRST_MS << tries);
-    uint64_t slice = cwist_jq__add_ms(until > now ? until : now, CONNECT_OVERRUN_MS);
+    uint64_t far = cwist_jq__redis_trips_ms(claim->queue->conn, CONNECT_TRIPS);
+    uint64_t most = cwist_jq__add_ms(now, ((uint64_t)CONNECT_FIRST_MS << tries) + far);
+    uint64_t slice = cwist_jq__add_ms(until > now ? until : now, CONNECT_OVERRUN_MS + far);
 
     if (cwist_jq__passed(claim->deadline)) {
         slice = state->limit;
@@ -263,6 +276,9 @@ static uint64_t wake_time(const cwist_jq__claim *claim, uint64_t until)
     if (state->ticker.link != NULL) {
         return 0;
     }
+    if (is_arriving(&state->reader)) {
+        return cwist_jq__passed(until) ? wake : cwist_jq__earlier(wake, until);
+    }
     if (cwist_jq__passed(claim->deadline)) {
         return cwist_jq__earlier(wake, state->limit);
     }
@@ -286,12 +302,13 @@ static int wait_reader(const cwist_jq__claim *claim, uint64_t until, cwist_jq__j
     if (status != CWIST_JQ_PENDING) {
         return set_back(claim, status);
     }
-    if (cwist_jq__passed(state->limit) || cwist_jq__passed(state->reader.overdue)) {
+    bool arriving = is_arriving(&state->reader);
+    if (!arriving && (cwist_jq__passed(state->limit) || cwist_jq__passed(state->reader.overdue))) {
         cwist_jq__redis_lane_close(&state->reader);
         return set_back(claim, cwist_jq__fail(CWIST_ERROR_IO, "the server does not answer"));
     }
     start_ticker(claim, until);
-    if (cwist_jq__passed(until) && !cwist_jq__passed(claim->deadline)) {
+    if (cwist_jq__passed(until) && (arriving || !cwist_jq__passed(claim->deadline))) {
         return CWIST_JQ_PENDING;
     }
     return CWIST_JQ_GO_ON;
@@ -384,9 +401,12 @@ int cwist_jq__redis_claim_wait(cwist_jq__claim *claim, uint64_t until, cwist_jq_
 
     *job = NULL;
     if (state->limit == 0) {
-        state->limit = cwist_jq__passed(claim->deadline)
-                           ? cwist_jq__after_ms(POLL_GRACE_MS)
-                           : cwist_jq__add_ms(claim->deadline, GRACE_MS);
+        const cwist_jq__conn *conn = claim->queue->conn;
+        state->limit =
+            cwist_jq__passed(claim->deadline)
+                ? cwist_jq__after_ms(POLL_GRACE_MS + cwist_jq__redis_trips_ms(conn, POLL_TRIPS))
+                : cwist_jq__add_ms(claim->deadline,
+                                   GRACE_MS + cwist_jq__redis_trips_ms(conn, GRACE_TRIPS));
     }
     while (status == CWIST_JQ_GO_ON) {
         status = cwist_jq__claim_check(claim);

@@ -16,11 +16,13 @@ static void build_unblock(cwist_jq__redis_request *request, const cwist_jq__redi
 /* Asks the server to end the blocked read. False when it cannot be asked. */
 static bool unblock(const cwist_jq__claim *claim, const cwist_jq__redis_link *link)
 {
-    cwist_jq__redis_call call = {.conn = claim->queue->conn,
-                                 .queue = claim->queue,
-                                 .build = build_unblock,
-                                 .input = &link->hello.client_id,
-                                 .deadline = cwist_jq__after_ms(CWIST_JQ_SLICE_MS)};
+    cwist_jq__redis_call call = {
+        .conn = claim->queue->conn,
+        .queue = claim->queue,
+        .build = build_unblock,
+        .input = &link->hello.client_id,
+        .deadline = cwist_jq__after_ms(CWIST_JQ_SLICE_MS +
+                                       cwist_jq__redis_trips_ms(claim->queue->conn, 1))};
     bool done = link->hello.client_id != 0 && cwist_jq__redis_try(&call) == CWIST_SUCCESS &&
                 cwist_jq__redis_is_number(call.replies[0]);
 
@@ -38,7 +40,8 @@ static void recall(const cwist_jq__claim *claim)
     int status = cwist_jq__redis_lane_wait(claim, lane, 0, NULL);
 
     if (status == CWIST_JQ_PENDING && (lane->block_ms == 0 || unblock(claim, lane->link))) {
-        status = cwist_jq__redis_lane_wait(claim, lane, cwist_jq__after_ms(RECALL_MS), NULL);
+        uint64_t far = cwist_jq__redis_trips_ms(claim->queue->conn, 1);
+        status = cwist_jq__redis_lane_wait(claim, lane, cwist_jq__after_ms(RECALL_MS + far), NULL);
     }
     if (status == CWIST_SUCCESS && lane->read &&
         cwist_jq__redis_fault_of(lane->replies[lane->count - 1]) == CWIST_JQ_FAULT_NONE &&

@@ -135,12 +135,14 @@ static void build_clear_ghost(cwist_jq__redis_request *request, const cwist_jq__
 /* Takes an entry that was deleted while pending off the list; when that fails, a tick does it. */
 static void clear_ghost(const cwist_jq__claim *claim, const cwist_jq__delivery *ghost)
 {
-    cwist_jq__redis_call call = {.conn = claim->queue->conn,
-                                 .queue = claim->queue,
-                                 .build = build_clear_ghost,
-                                 .input = ghost,
-                                 .deadline = cwist_jq__after_ms(CWIST_JQ_SLICE_MS),
-                                 .claim = claim};
+    cwist_jq__redis_call call = {
+        .conn = claim->queue->conn,
+        .queue = claim->queue,
+        .build = build_clear_ghost,
+        .input = ghost,
+        .deadline =
+            cwist_jq__after_ms(CWIST_JQ_SLICE_MS + cwist_jq__redis_trips_ms(claim->queue->conn, 1)),
+        .claim = claim};
     (void)cwist_jq__redis_try(&call);
     cwist_jq__redis_call_clear(&call);
 }
@@ -171,6 +173,7 @@ int cwist_jq__redis_take_read(const cwist_jq__claim *claim, cwist_jq__redis_lane
     if (status != CWIST_SUCCESS) {
         return status;
     }
+    delivery.lease_starts = lane->quiet;
     delivery.lease_ends = cwist_jq__add_ms(lane->quiet, cwist_jq__lease_ms(queue));
     delivery.body = reply;
     delivery.body_free = free_body;

@@ -124,6 +124,7 @@ static int receive(cwist_jq__redis_link *link, uint64_t deadline, const cwist_jq
     }
     if (count > 0) {
         link->partial = true;
+        link->heard = cwist_jq__now();
         if (redisReaderFeed(link->reader, link->chunk, (size_t)count) != REDIS_OK) {
             return cwist_jq__no_memory();
         }

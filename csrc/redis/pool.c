@@ -7,10 +7,30 @@
 #include "redis/redis.h"
 
 #define IDLE_MAX 64
+#define TRIP_MAX_MS 1000 /* a server that is slower was only busy when it was asked */
 
 static cwist_jq__redis_server *server_of(const cwist_jq__conn *conn)
 {
     return conn->impl;
+}
+
+void cwist_jq__redis_note_trip(cwist_jq__conn *conn, uint64_t started)
+{
+    cwist_jq__redis_server *server = server_of(conn);
+    uint64_t took = (cwist_jq__now() - started) / CWIST_JQ_MS + 1;
+    uint64_t seen = atomic_load(&server->round_trip);
+
+    if (seen == 0 || took < seen) {
+        atomic_store(&server->round_trip, took);
+    }
+}
+
+uint64_t cwist_jq__redis_trips_ms(const cwist_jq__conn *conn, unsigned trips)
+{
+    uint64_t seen = atomic_load(&server_of(conn)->round_trip);
+    uint64_t one = seen > 0 ? seen - 1 : 0;
+
+    return trips * (one < TRIP_MAX_MS ? one : TRIP_MAX_MS);
 }
 
 cwist_jq__redis_link *cwist_jq__redis_take_idle(cwist_jq__conn *conn,

@@ -82,6 +82,7 @@ typedef struct cwist_jq__redis_link {
     unsigned outstanding; /* replies that have not come */
     bool partial;         /* part of the next reply has come */
     uint64_t quiet;       /* the last moment when nothing of the next reply had come */
+    uint64_t heard;       /* when bytes came last */
     char chunk[16384];
 } cwist_jq__redis_link;
 
@@ -118,7 +119,13 @@ typedef struct cwist_jq__redis_server {
     unsigned generation; /* raised when links at rest turned out to be stale */
     bool cluster;
     size_t payload_limit;
+    _Atomic uint64_t round_trip; /* the shortest seen, in ms and one more; 0: none yet */
 } cwist_jq__redis_server;
+
+/* Notes a round trip that began at `started` and ends now. */
+void cwist_jq__redis_note_trip(cwist_jq__conn *conn, uint64_t started);
+/* The time that so many round trips to the server take, in ms: 0 when it is near. */
+uint64_t cwist_jq__redis_trips_ms(const cwist_jq__conn *conn, unsigned trips);
 
 /* An idle link or a new one. */
 int cwist_jq__redis_take(cwist_jq__redis_link **link, cwist_jq__conn *conn,

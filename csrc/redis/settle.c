@@ -27,6 +27,15 @@ static void start_call(cwist_jq__redis_call *call, cwist_jq__queue *queue,
     call->repeatable = true;
 }
 
+/* Whether nobody can have been given the job yet, also if the visibility was shortened meanwhile.
+ */
+static bool lease_runs(const cwist_jq__queue *queue, cwist_jq__job *job)
+{
+    uint64_t ends = cwist_jq__add_ms(atomic_load(&job->lease_starts), cwist_jq__lease_ms(queue));
+
+    return cwist_jq__now() < cwist_jq__earlier(ends, atomic_load(&job->lease_ends));
+}
+
 /*
  * The server says that the delivery is not ours. After a try whose reply was lost that may be our
  * own doing: it is when the lease cannot have run out since; else nobody can tell.
@@ -34,7 +43,7 @@ static void start_call(cwist_jq__redis_call *call, cwist_jq__queue *queue,
 static int not_ours(const cwist_jq__redis_call *call, cwist_jq__job *job)
 {
     if (call->unanswered) {
-        return cwist_jq__now() < atomic_load(&job->lease_ends)
+        return lease_runs(call->queue, job)
                    ? CWIST_SUCCESS
                    : cwist_jq__fail(CWIST_ERROR_OUTCOME_UNKNOWN,
                                     "job %s: sent, but the reply was lost, and by now the lease "
@@ -194,6 +203,7 @@ int cwist_jq__redis_extend(cwist_jq__queue *queue, cwist_jq__job *job, uint64_t 
                                     "job %s was given away: its lease ended, or it was removed",
                                     job->id);
         } else {
+            atomic_store(&job->lease_starts, call.started);
             atomic_store(&job->lease_ends,
                          cwist_jq__add_ms(call.started, cwist_jq__lease_ms(queue)));
         }

@@ -1,10 +1,12 @@
-"""The C build: backends that are left out, and libraries that are missing (K07)."""
+"""The builds, by CMake and by pip: what is left out, and libraries that are missing (K07)."""
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -72,3 +74,74 @@ def test_the_shared_library_has_a_soname_of_its_abi() -> None:
     said = run("readelf", "-d", str(built)).stdout
     assert "Library soname: [libcwist_jq.so.0]" in said
     assert (built.parent / "libcwist_jq.a").exists()
+
+
+WHEEL_INPUTS = ["csrc", "cwist_jq", "include", "setup.py", "pyproject.toml", "README.md", "LICENSE"]
+
+CONNECT = """
+import sys
+import cwist_jq
+
+for url in sys.argv[1:]:
+    try:
+        cwist_jq.connect(url, operation_timeout=0.1)
+    except cwist_jq.Error as error:
+        print(type(error).__name__)
+"""
+
+
+@pytest.mark.slow
+def test_a_wheel_has_the_engines_that_were_asked_for_last(tmp_path: Path) -> None:
+    """Also when the tree still holds the build of other settings."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    for name in WHEEL_INPUTS:
+        if (ROOT / name).is_dir():
+            built = shutil.ignore_patterns("*.so", "__pycache__", "_native.c")
+            shutil.copytree(ROOT / name, tree / name, ignore=built)
+        else:
+            shutil.copy2(ROOT / name, tree / name)
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+    offline = ["--no-build-isolation", "--no-deps", "--no-index"]
+    for absent, said in {
+        "": ["ConnectionFailed", "ConnectionFailed"],
+        "redis": ["Unsupported", "ConnectionFailed"],
+    }.items():
+        wheels = tmp_path / f"wheels-without-{absent}"
+        command = [*pip, "wheel", "-q", *offline, "-w", str(wheels), str(tree)]
+        done = run(*command, CWIST_JQ_WITHOUT=absent, CFLAGS="-O0")
+        assert done.returncode == 0, done.stderr
+        (wheel,) = wheels.iterdir()
+        assert re.fullmatch(r"cwist_jq-[0-9.]+-cp39-abi3-linux_\w+\.whl", wheel.name)
+        target = tmp_path / f"installed-without-{absent}"
+        done = run(*pip, "install", "-q", "--no-deps", "--target", str(target), str(wheel))
+        assert done.returncode == 0, done.stderr
+        program = tmp_path / "connect.py"
+        program.write_text(CONNECT, encoding="utf-8")
+        seen = run(sys.executable, str(program), *ENGINES.values(), PYTHONPATH=str(target))
+        assert seen.stdout.split() == said, seen.stderr
+
+
+def test_pip_names_what_is_missing(tmp_path: Path) -> None:
+    """One line, before anything is compiled."""
+    command = [sys.executable, "setup.py", "-q", "build_ext"]
+    folders = [f"--build-temp={tmp_path}", f"--build-lib={tmp_path}"]
+    for env, line in (
+        (
+            {"PKG_CONFIG_LIBDIR": "/nonexistent", "PKG_CONFIG_PATH": ""},
+            "the package libhiredis-dev",
+        ),
+        ({"CWIST_JQ_WITHOUT": "redis,nats"}, "leaves no engine to build"),
+        ({"CWIST_JQ_WITHOUT": "kafka"}, "allowed: redis or nats"),
+    ):
+        done = subprocess.run(
+            [*command, *folders],
+            cwd=ROOT,
+            env=os.environ | env,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode != 0
+        assert line in done.stderr.strip().splitlines()[-1]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+import pytest
+
 import cwist_jq
 from tests.conformance.helpers import Background, MakeQueue, claim, drain, no_job
 from tests.observers import Observer
@@ -58,6 +60,21 @@ def test_a_due_job_is_claimed_before_much_later_ones(make_queue: MakeQueue) -> N
     time.sleep(0.3 + 0.3)
     queue.enqueue(b"second")
     assert [job.payload for job in drain(queue, 2)] == [b"first", b"second"]
+
+
+@pytest.mark.parametrize("how", ["due", "lapsed"])
+def test_a_backlog_comes_back_before_much_later_jobs(make_queue: MakeQueue, how: str) -> None:
+    """Ninety jobs at one moment, and nobody claims meanwhile."""
+    queue = make_queue(visibility_timeout=2.0 if how == "lapsed" else 30.0, retry_delay=2.0)
+    for _ in range(90):
+        queue.enqueue(b"old")
+    held = [claim(queue) for _ in range(90)]
+    for job in held if how == "due" else ():
+        job.nack()
+    time.sleep(2.4)
+    queue.enqueue(b"new")
+    order = [job.payload for job in drain(queue, 91)]
+    assert order == [b"old"] * 90 + [b"new"]
 
 
 def test_returned_jobs_do_not_starve_under_load(make_queue: MakeQueue) -> None:

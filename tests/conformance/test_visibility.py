@@ -99,6 +99,32 @@ def test_other_handles_learn_it(make_queue: MakeQueue, observer: Observer, queue
     assert observer.leftovers(queue_name) == []
 
 
+@pytest.mark.slow
+@pytest.mark.servers("all")
+@pytest.mark.parametrize("call", ["ack", "nack", "release", "extend"])
+def test_a_job_that_is_held_learns_it_too(
+    make_queue: MakeQueue, observer: Observer, queue_name: str, call: str
+) -> None:
+    """Rules 6 and 13: the new value holds for what is out already, on the server and here."""
+    first = make_queue(visibility_timeout=60)
+    first.enqueue(b"x")
+    held = claim(first)
+    second = make_queue(visibility_timeout=1.0)
+    no_job(second)
+    changed = time.monotonic()
+    given = claim(second)
+    assert given.attempts == 2
+    while time.monotonic() - changed < 5.0:
+        time.sleep(0.25)
+        given.extend()
+    with pytest.raises(cwist_jq.LeaseLost):
+        getattr(held, call)()
+    given.extend()
+    given.ack()
+    no_job(second)
+    assert observer.leftovers(queue_name) == []
+
+
 @pytest.mark.parametrize("visibility", [0.25, 1.0])
 def test_a_crash_is_noticed_after_the_visibility_and_not_before(
     make_queue: MakeQueue, url: str, queue_name: str, visibility: float

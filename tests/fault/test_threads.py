@@ -135,6 +135,7 @@ def test_any_order_of_destroying(
     url: str, queue_name: str, observer: Any, way: str, order: tuple[str, ...]
 ) -> None:
     """F08, L06: the job comes back; nothing is left alive."""
+    gc.collect()  # what other tests left
     before = cwist_jq._lib.live_handles()
     conn = cwist_jq.connect(url)
     queue = conn.queue(queue_name, visibility_timeout=0.2)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/internal.h"
+#include "platform/clock.h"
 #include "platform/socket.h"
 
 #ifndef MSG_NOSIGNAL
@@ -111,6 +112,14 @@ static int connect_to(const struct sockaddr *address, socklen_t len, uint64_t de
     return fd;
 }
 
+/* An address that swallows packets must leave time for those behind it. */
+static uint64_t share_of(uint64_t deadline, unsigned addresses)
+{
+    uint64_t now = cwist_jq__now();
+
+    return addresses > 1 && deadline > now ? now + (deadline - now) / addresses : deadline;
+}
+
 int cwist_jq__connect_tcp(const char *host, int port, uint64_t deadline)
 {
     struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
@@ -123,8 +132,12 @@ int cwist_jq__connect_tcp(const char *host, int port, uint64_t deadline)
         return cwist_jq__fail(CWIST_ERROR_IO, "cannot resolve %s: %s", host, gai_strerror(failed));
     }
     int fd = CWIST_ERROR_IO; /* a list has one address at least, and a failed connect says why */
-    for (struct addrinfo *at = list; at != NULL && fd < 0; at = at->ai_next) {
-        fd = connect_to(at->ai_addr, at->ai_addrlen, deadline);
+    unsigned left = 0;
+    for (const struct addrinfo *at = list; at != NULL; at = at->ai_next) {
+        left++;
+    }
+    for (const struct addrinfo *at = list; at != NULL && fd < 0; at = at->ai_next, left--) {
+        fd = connect_to(at->ai_addr, at->ai_addrlen, share_of(deadline, left));
     }
     freeaddrinfo(list);
     return fd;

@@ -20,7 +20,7 @@
 
 local stream, delay, wait, conf = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local group, asked, settle, cursor = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1', ARGV[4]
-local DUE, HEAD, ALONG, BYTES = 16, 16, 100, 8388608
+local DUE, HEAD, ALONG, BYTES = 100, 16, 100, 8388608
 local bytes, moved, more, hint, started = 0, 0, false, -1, false
 
 local function begin()
@@ -111,12 +111,15 @@ end
 
 if visibility then
     local lapsed = sweep(head, visibility)
-    if #head == HEAD and lapsed == HEAD then
-        more = true
-    elseif #head == HEAD then
-        local from = cursor ~= '' and cursor or head[HEAD][1]
+    if #head == HEAD then
+        local from = head[HEAD][1]
+        if lapsed < HEAD and cursor ~= '' then
+            from = cursor
+        end
         local along = call('XPENDING', stream, group, '(' .. from, '+', ALONG)
-        sweep(along, visibility)
+        if sweep(along, visibility) == ALONG and lapsed == HEAD then
+            more = true
+        end
         cursor = #along == ALONG and along[ALONG][1] or ''
     else
         cursor = ''
