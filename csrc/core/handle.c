@@ -42,8 +42,7 @@ static struct {
 
 /* The process that the table belongs to; 0: none yet. */
 static _Atomic uint64_t table_owner;
-/* Set while a thread of that process takes over; a child that was forked meanwhile does not wait.
- */
+/* Set while a thread of that process takes over. A child forked meanwhile does not wait for it. */
 #define OWNER_CHANGING (UINT64_C(1) << 63)
 
 /* Gives a forked child a table of its own. The parent's memory is left alone on purpose. */

@@ -57,7 +57,7 @@ static bool read_line(int fd, char *line, size_t size, uint64_t deadline)
     return false;
 }
 
-static int judge(const char *line)
+static int judge(const char *line, bool *keeps_acked)
 {
     const char *brace = strchr(line, '{');
     cwist_jq__json info = {brace, brace != NULL ? strlen(brace) : 0};
@@ -67,6 +67,7 @@ static int judge(const char *line)
     char *rest = NULL;
     long major = strtol(version, &rest, 10);
     long minor = *rest == '.' ? strtol(rest + 1, NULL, 10) : 0;
+    *keeps_acked = major == 2 && minor < 10;
     if (version[0] == '\0' || major > OLDEST_MAJOR ||
         (major == OLDEST_MAJOR && minor >= OLDEST_MINOR)) {
         return CWIST_SUCCESS;
@@ -76,10 +77,12 @@ static int judge(const char *line)
                           OLDEST_MAJOR, OLDEST_MINOR);
 }
 
-int cwist_jq__check_greeting(const char *url, uint64_t deadline)
+int cwist_jq__check_greeting(const char *url, uint64_t deadline, bool *keeps_acked)
 {
     char host[256];
     int status = CWIST_SUCCESS;
+
+    *keeps_acked = false;
     int port = split_url(url, host, sizeof host);
     char *line = cwist_jq__alloc(GREETING_MAX);
     uint64_t until = cwist_jq__earlier(deadline, cwist_jq__after_ms(GREETING_WAIT_MS));
@@ -88,7 +91,7 @@ int cwist_jq__check_greeting(const char *url, uint64_t deadline)
     if (line == NULL) {
         status = cwist_jq__no_memory();
     } else if (fd >= 0 && read_line(fd, line, GREETING_MAX, until)) {
-        status = judge(line);
+        status = judge(line, keeps_acked);
     }
     if (fd >= 0) {
         cwist_jq__socket_close(fd);

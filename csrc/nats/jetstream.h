@@ -99,6 +99,7 @@ typedef struct cwist_jq__nats {
     char text[256];
     _Atomic int64_t max_payload;
     _Atomic uint64_t round_trip_ms; /* as last seen */
+    bool keeps_acked;               /* set at open: the server may need a sweep (sweep.c) */
     atomic_bool jetstream_seen;     /* the API has answered once: then silence is a passing thing */
 } cwist_jq__nats;
 
@@ -122,9 +123,9 @@ void cwist_jq__nats_close(cwist_jq__conn *conn);
 
 /*
  * Reads the greeting of the server at host:port, which carries its version. UNSUPPORTED when the
- * version is too old; a server that sends no greeting before TLS passes.
+ * version is too old; a server that sends no greeting before TLS passes. *keeps_acked: see sweep.c.
  */
-int cwist_jq__check_greeting(const char *url, uint64_t deadline);
+int cwist_jq__check_greeting(const char *url, uint64_t deadline, bool *keeps_acked);
 
 /* libnats makes sockets that programs started later inherit. `before` is what snapshot gave. */
 #define CWIST_JQ_FD_WORDS 64
@@ -188,7 +189,8 @@ int cwist_jq__api(cwist_jq__answer *answer, cwist_jq__nats *nats, const char *su
 
 #define CWIST_JQ_ERR_CONSUMER_NOT_FOUND 10014
 #define CWIST_JQ_ERR_NO_MESSAGE 10037
-#define CWIST_JQ_ERR_SEQUENCE_GONE 10057
+#define CWIST_JQ_ERR_SEQUENCE_GONE 10043
+#define CWIST_JQ_ERR_DELETE_FAILED 10057
 #define CWIST_JQ_ERR_STREAM_EXISTS 10058
 #define CWIST_JQ_ERR_STREAM_NOT_FOUND 10059
 #define CWIST_JQ_ERR_WRONG_LAST 10071

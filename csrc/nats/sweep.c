@@ -28,7 +28,7 @@ int cwist_jq__delete_message(cwist_jq__queue *queue, uint64_t sequence, const cw
     }
     if (status == CWIST_SUCCESS && answer.error != 0 && answer.http != 404 &&
         answer.error != CWIST_JQ_ERR_SEQUENCE_GONE && answer.error != CWIST_JQ_ERR_NO_MESSAGE &&
-        answer.error != 10043) {
+        answer.error != CWIST_JQ_ERR_DELETE_FAILED) {
         status = cwist_jq__answer_fail(&answer, "cannot delete a message");
     }
     cwist_jq__answer_clear(&answer);
@@ -98,7 +98,7 @@ int cwist_jq__sweep(cwist_jq__queue *queue, int64_t floor, const cwist_jq__wait 
     int64_t last = -1;
     int status = CWIST_SUCCESS;
 
-    if (floor <= 0) {
+    if (floor <= 0 || !cwist_jq__nats_of(queue)->keeps_acked) {
         return CWIST_SUCCESS;
     }
     status = bounds(&first, &last, queue, wait);

@@ -71,7 +71,7 @@ if stored[1] and stored[1] ~= '1' then
     return redis.error_reply('ERR the queue is kept in the unknown wire format ' .. stored[1])
 end
 local visibility, before = tonumber(stored[2] or ''), 0
-if visibility and (visibility < 1 or visibility > 604800000) then
+if visibility and not (visibility >= 1 and visibility <= 604800000) then -- nan is refused too
     visibility = nil
 end
 if asked > 0 and (not visibility or (settle and visibility ~= asked)) then
