@@ -346,7 +346,7 @@ bool cwist_jq__is_delivery(natsMsg *message);
 /* Waits at most ms. PENDING: nothing yet; NO_RESPONDERS, LOST. */
 int cwist_jq__pull_next(natsMsg **message, cwist_jq__queue *queue, cwist_jq__puller *puller,
                         uint64_t ms);
-/* Takes the pull back and gives a message that was under way, or NULL. Ends the puller's use. */
+/* Waits for the end of the pull, and gives the delivery that still came, or NULL. */
 natsMsg *cwist_jq__pull_cancel(cwist_jq__puller *puller);
 
 int cwist_jq__nats_claim_start(cwist_jq__claim *claim);

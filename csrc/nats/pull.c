@@ -9,7 +9,13 @@
 #include "nats/jetstream.h"
 #include "platform/clock.h"
 
-#define PULL_MS 4500 /* what a dead worker may leave behind; also the pace of looks */
+/*
+ * A pull cannot be taken back: a server that has just picked it counts the delivery, whether
+ * anybody listens any more or not. So pulls are short, and who gives a claim up waits for the end
+ * of its pull. It also bounds what a frozen worker may still be sent.
+ */
+#define PULL_MS 150
+#define POLL_MS 10 /* a pull that does not wait may miss a job that was stored just before */
 #define CANCEL_MS 100
 
 void cwist_jq__puller_free(cwist_jq__puller *puller)
@@ -105,15 +111,12 @@ int cwist_jq__pull(cwist_jq__queue *queue, cwist_jq__puller *puller, uint64_t de
     cwist_jq__nats_queue *own = cwist_jq__nats_queue_of(queue);
     uint64_t now = cwist_jq__now();
     uint64_t ends = cwist_jq__earlier(deadline, cwist_jq__add_ms(now, PULL_MS));
+    uint64_t least = cwist_jq__add_ms(now, POLL_MS);
     char body[64];
 
-    if (ends <= now + CWIST_JQ_MS) {
-        ends = now;
-        (void)snprintf(body, sizeof body, "{\"batch\":1,\"no_wait\":true}");
-    } else {
-        (void)snprintf(body, sizeof body, "{\"batch\":1,\"expires\":%llu}",
-                       (unsigned long long)(ends - now));
-    }
+    ends = ends > least ? ends : least;
+    (void)snprintf(body, sizeof body, "{\"batch\":1,\"expires\":%llu}",
+                   (unsigned long long)(ends - now));
     puller->violations = cwist_jq__violations(puller->link);
     puller->ends = ends;
     puller->empty = now;
@@ -164,29 +167,43 @@ int cwist_jq__pull_next(natsMsg **message, cwist_jq__queue *queue, cwist_jq__pul
     return status != CWIST_SUCCESS ? status : CWIST_JQ_PENDING;
 }
 
-/*
- * The server skips a pull whose inbox nobody listens to. Draining says that we listen no more and
- * goes on taking what was sent before the server heard of it, so nothing falls in between.
- */
-natsMsg *cwist_jq__pull_cancel(cwist_jq__puller *puller)
+/* Takes messages until `until`: the delivery, or NULL. Ends early at the server's last word. */
+static natsMsg *take_rest(cwist_jq__puller *puller, uint64_t until)
 {
-    natsSubscription *subscription = puller->inbox->subscription;
-    uint64_t until = cwist_jq__after_ms(CANCEL_MS);
-    natsMsg *message = NULL;
-
-    if (!cwist_jq__link_usable(puller->link) || natsSubscription_Drain(subscription) != NATS_OK) {
-        return NULL;
-    }
     for (;;) {
+        natsMsg *message = NULL;
         uint64_t left = cwist_jq__ms_left(until);
-        natsStatus got = natsSubscription_NextMsg(&message, subscription, (int64_t)left);
+        natsStatus got =
+            natsSubscription_NextMsg(&message, puller->inbox->subscription, (int64_t)left);
         if (got == NATS_OK) {
+            puller->asked = false;
             if (cwist_jq__is_delivery(message)) {
                 return message;
             }
             natsMsg_Destroy(message);
-        } else if (got != NATS_TIMEOUT || left == 0) {
+            return NULL;
+        }
+        if (got != NATS_TIMEOUT || left == 0) {
             return NULL;
         }
     }
+}
+
+/*
+ * Waits for the end of the pull. When the server does not tell it, draining says that we listen no
+ * more, and goes on taking what was sent before the server heard of it.
+ */
+natsMsg *cwist_jq__pull_cancel(cwist_jq__puller *puller)
+{
+    natsMsg *message = NULL;
+
+    if (cwist_jq__link_usable(puller->link)) {
+        message = take_rest(puller, cwist_jq__add_ms(puller->ends, CANCEL_MS));
+    }
+    if (puller->asked && cwist_jq__link_usable(puller->link) &&
+        natsSubscription_Drain(puller->inbox->subscription) == NATS_OK) {
+        message = take_rest(puller, cwist_jq__after_ms(CANCEL_MS));
+        puller->asked = true; /* the inbox is spent */
+    }
+    return message;
 }
