@@ -302,7 +302,7 @@ static int check_version(cwist_jq__nats *nats, const cwist_jq__wait *wait)
     if (status == CWIST_SUCCESS) {
         natsStatus known = natsConnection_GetConnectedUrl(link->nc, url, sizeof url);
         if (known == NATS_OK) {
-            status = cwist_jq__check_greeting(url, wait->deadline, &nats->keeps_acked);
+            status = cwist_jq__check_greeting(url, wait->deadline, &nats->below_2_10);
         }
     }
     cwist_jq__link_unref(link);

@@ -57,7 +57,7 @@ static bool read_line(int fd, char *line, size_t size, uint64_t deadline)
     return false;
 }
 
-static int judge(const char *line, bool *keeps_acked)
+static int judge(const char *line, bool *below_2_10)
 {
     const char *brace = strchr(line, '{');
     cwist_jq__json info = {brace, brace != NULL ? strlen(brace) : 0};
@@ -67,7 +67,7 @@ static int judge(const char *line, bool *keeps_acked)
     char *rest = NULL;
     long major = strtol(version, &rest, 10);
     long minor = *rest == '.' ? strtol(rest + 1, NULL, 10) : 0;
-    *keeps_acked = major == 2 && minor < 10;
+    *below_2_10 = major == 2 && minor < 10;
     if (version[0] == '\0' || major > OLDEST_MAJOR ||
         (major == OLDEST_MAJOR && minor >= OLDEST_MINOR)) {
         return CWIST_SUCCESS;
@@ -77,12 +77,12 @@ static int judge(const char *line, bool *keeps_acked)
                           OLDEST_MAJOR, OLDEST_MINOR);
 }
 
-int cwist_jq__check_greeting(const char *url, uint64_t deadline, bool *keeps_acked)
+int cwist_jq__check_greeting(const char *url, uint64_t deadline, bool *below_2_10)
 {
     char host[256];
     int status = CWIST_SUCCESS;
 
-    *keeps_acked = false;
+    *below_2_10 = false;
     int port = split_url(url, host, sizeof host);
     char *line = cwist_jq__alloc(GREETING_MAX);
     uint64_t until = cwist_jq__earlier(deadline, cwist_jq__after_ms(GREETING_WAIT_MS));
@@ -91,7 +91,7 @@ int cwist_jq__check_greeting(const char *url, uint64_t deadline, bool *keeps_ack
     if (line == NULL) {
         status = cwist_jq__no_memory();
     } else if (fd >= 0 && read_line(fd, line, GREETING_MAX, until)) {
-        status = judge(line, keeps_acked);
+        status = judge(line, below_2_10);
     }
     if (fd >= 0) {
         cwist_jq__socket_close(fd);

@@ -99,7 +99,7 @@ typedef struct cwist_jq__nats {
     char text[256];
     _Atomic int64_t max_payload;
     _Atomic uint64_t round_trip_ms; /* as last seen */
-    bool keeps_acked;               /* set at open: the server may need a sweep (sweep.c) */
+    bool below_2_10;                /* set at open: the server needs care (sweep.c, pull.c) */
     atomic_bool jetstream_seen;     /* the API has answered once: then silence is a passing thing */
 } cwist_jq__nats;
 
@@ -123,9 +123,9 @@ void cwist_jq__nats_close(cwist_jq__conn *conn);
 
 /*
  * Reads the greeting of the server at host:port, which carries its version. UNSUPPORTED when the
- * version is too old; a server that sends no greeting before TLS passes. *keeps_acked: see sweep.c.
+ * version is too old; a server that sends no greeting before TLS passes. *below_2_10 too.
  */
-int cwist_jq__check_greeting(const char *url, uint64_t deadline, bool *keeps_acked);
+int cwist_jq__check_greeting(const char *url, uint64_t deadline, bool *below_2_10);
 
 /* libnats makes sockets that programs started later inherit. `before` is what snapshot gave. */
 #define CWIST_JQ_FD_WORDS 64
@@ -346,7 +346,7 @@ bool cwist_jq__is_delivery(natsMsg *message);
 /* Waits at most ms. PENDING: nothing yet; NO_RESPONDERS, LOST. */
 int cwist_jq__pull_next(natsMsg **message, cwist_jq__queue *queue, cwist_jq__puller *puller,
                         uint64_t ms);
-/* Waits for the end of the pull, and gives the delivery that still came, or NULL. */
+/* Gives the pull up; the delivery that was on its way, or NULL. */
 natsMsg *cwist_jq__pull_cancel(cwist_jq__puller *puller);
 
 int cwist_jq__nats_claim_start(cwist_jq__claim *claim);

@@ -9,13 +9,9 @@
 #include "nats/jetstream.h"
 #include "platform/clock.h"
 
-/*
- * A pull cannot be taken back: a server that has just picked it counts the delivery, whether
- * anybody listens any more or not. So pulls are short, and who gives a claim up waits for the end
- * of its pull. It also bounds what a frozen worker may still be sent.
- */
-#define PULL_MS 150
-#define POLL_MS 10 /* a pull that does not wait may miss a job that was stored just before */
+#define PULL_MS 4500 /* what a dead worker may leave behind; also the pace of looks */
+#define POLL_MS 10
+#define LISTEN_MS 150
 #define CANCEL_MS 100
 
 void cwist_jq__puller_free(cwist_jq__puller *puller)
@@ -111,12 +107,22 @@ int cwist_jq__pull(cwist_jq__queue *queue, cwist_jq__puller *puller, uint64_t de
     cwist_jq__nats_queue *own = cwist_jq__nats_queue_of(queue);
     uint64_t now = cwist_jq__now();
     uint64_t ends = cwist_jq__earlier(deadline, cwist_jq__add_ms(now, PULL_MS));
-    uint64_t least = cwist_jq__add_ms(now, POLL_MS);
+    bool poll = ends <= now + CWIST_JQ_MS;
     char body[64];
 
-    ends = ends > least ? ends : least;
-    (void)snprintf(body, sizeof body, "{\"batch\":1,\"expires\":%llu}",
-                   (unsigned long long)(ends - now));
+    /*
+     * From 2.10 on a pull that does not wait may be answered before the server looks at a job that
+     * was stored just before; so a poll waits a little. Below, a redelivery that meets the end of a
+     * pull may go uncounted; so short pulls are avoided there.
+     */
+    if (poll && cwist_jq__nats_of(queue)->below_2_10) {
+        ends = now;
+        (void)snprintf(body, sizeof body, "{\"batch\":1,\"no_wait\":true}");
+    } else {
+        ends = poll ? cwist_jq__add_ms(now, POLL_MS) : ends;
+        (void)snprintf(body, sizeof body, "{\"batch\":1,\"expires\":%llu}",
+                       (unsigned long long)(ends - now));
+    }
     puller->violations = cwist_jq__violations(puller->link);
     puller->ends = ends;
     puller->empty = now;
@@ -190,15 +196,18 @@ static natsMsg *take_rest(cwist_jq__puller *puller, uint64_t until)
 }
 
 /*
- * Waits for the end of the pull. When the server does not tell it, draining says that we listen no
- * more, and goes on taking what was sent before the server heard of it.
+ * A pull cannot be taken back: a server that has just picked it counts the delivery, whether
+ * anybody listens any more or not. So we listen a little longer, for a job that is on its way.
+ * Draining then says that we listen no more, and goes on taking what was sent before the server
+ * heard of it.
  */
 natsMsg *cwist_jq__pull_cancel(cwist_jq__puller *puller)
 {
+    uint64_t until = cwist_jq__after_ms(LISTEN_MS);
     natsMsg *message = NULL;
 
     if (cwist_jq__link_usable(puller->link)) {
-        message = take_rest(puller, cwist_jq__add_ms(puller->ends, CANCEL_MS));
+        message = take_rest(puller, until);
     }
     if (puller->asked && cwist_jq__link_usable(puller->link) &&
         natsSubscription_Drain(puller->inbox->subscription) == NATS_OK) {

@@ -98,7 +98,7 @@ int cwist_jq__sweep(cwist_jq__queue *queue, int64_t floor, const cwist_jq__wait 
     int64_t last = -1;
     int status = CWIST_SUCCESS;
 
-    if (floor <= 0 || !cwist_jq__nats_of(queue)->keeps_acked) {
+    if (floor <= 0 || !cwist_jq__nats_of(queue)->below_2_10) {
         return CWIST_SUCCESS;
     }
     status = bounds(&first, &last, queue, wait);

@@ -123,7 +123,7 @@ CWIST_API cwist_error_t cwist_job_queue_extend(cwist_job_queue_t *queue, cwist_j
 
 /*
  * Wakes the claims of this handle that are blocked now, in any thread: they return INTERRUPTED
- * within a quarter of a second. A job that arrives meanwhile is released.
+ * within 0.3 s. A job that arrives meanwhile is released.
  */
 CWIST_API cwist_error_t cwist_job_queue_interrupt(cwist_job_queue_t *queue);
 
