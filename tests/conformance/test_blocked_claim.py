@@ -9,15 +9,9 @@ from contextlib import contextmanager
 import pytest
 
 import cwist_jq
-from tests.conformance.helpers import (
-    Background,
-    MakeQueue,
-    claim,
-    crash_while_holding,
-    eventually,
-    no_job,
-)
+from tests.conformance.helpers import MakeQueue, claim, crash_while_holding, no_job
 from tests.observers import Observer
+from tests.waiting import Background, eventually
 
 #: What a blocked claim may be late here; exact figures are the timing tests' business.
 LATE = 1.0
@@ -62,25 +56,17 @@ def test_a_foreign_job_reaches_a_blocked_claim(
     job.ack()
 
 
-def test_a_nacked_job_reaches_a_blocked_claim(make_queue: MakeQueue) -> None:
+@pytest.mark.parametrize(("give_back", "attempts"), [("nack", 2), ("release", 1)])
+def test_a_job_that_is_given_back_reaches_a_blocked_claim(
+    make_queue: MakeQueue, give_back: str, attempts: int
+) -> None:
     queue = make_queue()
     queue.enqueue(b"x")
     held = claim(queue)
     with _blocked(make_queue()) as waiting:
-        held.nack()
+        getattr(held, give_back)()
         job = _got(waiting, LATE)
-    assert (job.payload, job.attempts) == (b"x", 2)
-    job.ack()
-
-
-def test_a_released_job_reaches_a_blocked_claim(make_queue: MakeQueue) -> None:
-    queue = make_queue()
-    queue.enqueue(b"x")
-    held = claim(queue)
-    with _blocked(make_queue()) as waiting:
-        held.release()
-        job = _got(waiting, LATE)
-    assert (job.payload, job.attempts) == (b"x", 1)
+    assert (job.payload, job.attempts) == (b"x", attempts)
     job.ack()
 
 

@@ -11,12 +11,12 @@ from tests.conformance.helpers import (
     MakeQueue,
     claim,
     crash_while_holding,
-    eventually,
     no_job,
     only_letter,
     worker_process,
 )
 from tests.observers import DeadLetter, Observer
+from tests.waiting import eventually
 
 
 def _times_fit(letter: DeadLetter, began: float, died: float) -> None:

@@ -11,16 +11,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 import cwist_jq
-from tests.conformance.helpers import (
-    PATIENCE,
-    Background,
-    MakeQueue,
-    claim,
-    eventually,
-    no_job,
-    worker_process,
-)
+from tests.conformance.helpers import MakeQueue, claim, no_job, worker_process
 from tests.observers import Observer
+from tests.waiting import PATIENCE, Background, eventually
 
 ROUNDS = 8
 

@@ -11,7 +11,6 @@ import pytest
 
 import cwist_jq
 from tests.conformance.helpers import (
-    Background,
     MakeQueue,
     bytes_of,
     claim,
@@ -22,6 +21,7 @@ from tests.conformance.helpers import (
     redis_of,
 )
 from tests.observers import Observer
+from tests.waiting import Background
 
 LATE: dict[str, Callable[[cwist_jq.Job], None]] = {
     "ack": lambda job: job.ack(),

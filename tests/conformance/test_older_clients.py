@@ -6,24 +6,11 @@ import struct
 
 import pytest
 
-from tests.conformance.helpers import (
-    MakeQueue,
-    claim,
-    drain,
-    eventually,
-    no_job,
-    only_letter,
-    redis_of,
-)
-from tests.observers import Observer, RedisObserver
+from tests.conformance.helpers import MakeQueue, claim, drain, no_job, only_letter
+from tests.observers import RedisObserver
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.engine("redis")
-
-
-@pytest.fixture
-def redis(observer: Observer) -> RedisObserver:
-    """The observer."""
-    return redis_of(observer)
 
 
 def _older(kind: bytes, spent: int, payload: bytes) -> bytes:

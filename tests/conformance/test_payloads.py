@@ -8,15 +8,7 @@ from typing import Any
 import pytest
 
 import cwist_jq
-from tests.conformance.helpers import (
-    MakeQueue,
-    bytes_of,
-    claim,
-    digest,
-    drain,
-    no_job,
-    only_letter,
-)
+from tests.conformance.helpers import MakeQueue, bytes_of, claim, digest, drain, no_job, only_letter
 from tests.observers import Observer
 
 KIB = 1024

@@ -8,8 +8,9 @@ import time
 import pytest
 
 import cwist_jq
-from tests.conformance.helpers import Background, MakeQueue, claim, drain, no_job
+from tests.conformance.helpers import MakeQueue, claim, drain, no_job
 from tests.observers import Observer
+from tests.waiting import Background
 
 
 def test_a_nacked_job_comes_back_at_once(

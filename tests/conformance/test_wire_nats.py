@@ -9,16 +9,10 @@ import pytest
 
 import cwist_jq
 from tests import servers
-from tests.conformance.helpers import MakeQueue, claim, drain, nats_of, no_job, only_letter
-from tests.observers import GROUP, NatsObserver, Observer
+from tests.conformance.helpers import MakeQueue, claim, drain, no_job, only_letter
+from tests.observers import GROUP, NatsObserver
 
 pytestmark = pytest.mark.engine("nats")
-
-
-@pytest.fixture
-def nats(observer: Observer) -> NatsObserver:
-    """The observer."""
-    return nats_of(observer)
 
 
 def _publish(

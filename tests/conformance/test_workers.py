@@ -9,7 +9,6 @@ import pytest
 
 import cwist_jq
 from tests.conformance.helpers import (
-    Background,
     MakeQueue,
     bytes_of,
     claim,
@@ -20,6 +19,7 @@ from tests.conformance.helpers import (
     redis_of,
 )
 from tests.observers import GROUP, Observer
+from tests.waiting import Background
 
 
 def _work(worker: cwist_jq.Queue) -> list[tuple[str, int]]:

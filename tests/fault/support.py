@@ -6,38 +6,21 @@ import contextlib
 import os
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO, Any, Generic, Self, TypeVar
+from typing import IO, Any, Self
 
 import cwist_jq
 from tests import servers, watchdog
 from tests.observers import NatsObserver, Observer, RedisObserver
-
-_Result = TypeVar("_Result")
+from tests.waiting import Background, eventually
 
 #: What a call may take beyond its deadline.
 SLACK = 0.5
 
 #: What a job's keys may be when only dead letters are left.
 _KEPT = ("key dead", "key deadbody")
-
-
-def eventually(
-    condition: Callable[[], _Result], timeout: float = 10.0, interval: float = 0.01
-) -> _Result:
-    """Asks until the answer is true, and returns it; fails when it never is."""
-    end = time.monotonic() + timeout
-    while True:
-        answer = condition()
-        if answer:
-            return answer
-        if time.monotonic() >= end:
-            name = getattr(condition, "__name__", "the condition")
-            raise AssertionError(f"{name} did not come true in {timeout} s: {answer!r}")
-        time.sleep(interval)
 
 
 @dataclass
@@ -66,39 +49,6 @@ def fails_within(kind: Any, most: float, *, least: float = 0.0) -> Iterator[Any]
 
     with took(least, most + SLACK), pytest.raises(kind) as caught:
         yield caught
-
-
-class Background(Generic[_Result]):
-    """A function that runs in a thread of its own."""
-
-    def __init__(self, function: Callable[[], _Result]) -> None:
-        self._function = function
-        self._value: _Result
-        self._error: BaseException | None = None
-        #: When the function returned or raised.
-        self.ended = 0.0
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        try:
-            self._value = self._function()
-        except BaseException as error:  # noqa: BLE001 (raised again in result)
-            self._error = error
-        self.ended = time.monotonic()
-
-    @property
-    def running(self) -> bool:
-        """Whether the function has not returned."""
-        return self._thread.is_alive()
-
-    def result(self, timeout: float = 20.0) -> _Result:
-        """Waits for the function; returns what it returned, raises what it raised."""
-        self._thread.join(timeout)
-        assert not self._thread.is_alive(), f"the thread did not end in {timeout} s"
-        if self._error is not None:
-            raise self._error
-        return self._value
 
 
 def blocked_claims(observer: Observer, queue: str) -> int:

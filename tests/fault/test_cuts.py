@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 import cwist_jq
-from tests.fault.support import drain, eventually, leftovers, must_claim
+from tests.fault.support import drain, leftovers, must_claim
 from tests.proxy import DOWN, UP, Proxy
+from tests.waiting import eventually
 
 POINTS = 24
 FEW_POINTS = 10
@@ -34,6 +35,14 @@ class _End:
     call: Callable[[Any], None]
     max_retries: int = 1000
     retry_delay: float = 0.0
+
+    def options(self, visibility: float) -> dict[str, Any]:
+        """The options of a queue on which deliveries end so."""
+        return {
+            "visibility_timeout": visibility,
+            "max_retries": self.max_retries,
+            "retry_delay": self.retry_delay,
+        }
 
 
 ENDS = [
@@ -98,11 +107,7 @@ def test_a_cut_leaves_nothing_behind(
     direction: str,
 ) -> None:
     """L05, L11, D08: count enqueued = acked + dead, whatever byte was the last to pass."""
-    options = {
-        "visibility_timeout": VISIBILITY,
-        "max_retries": end.max_retries,
-        "retry_delay": end.retry_delay,
-    }
+    options = end.options(VISIBILITY)
     queue = open_queue(proxy_url, queue_name, operation_timeout=2.0, **options)
     steady = make_queue(**options)
     total = _measure(proxy, queue, end, direction)
@@ -150,11 +155,7 @@ def test_a_cut_without_a_second_try_leaves_nothing_behind(
     end: _End,
 ) -> None:
     """L05: as when the worker dies there; what the server got is all that ever comes."""
-    options = {
-        "visibility_timeout": LONG_VISIBILITY,
-        "max_retries": end.max_retries,
-        "retry_delay": end.retry_delay,
-    }
+    options = end.options(LONG_VISIBILITY)
     queue = open_queue(proxy_url, queue_name, operation_timeout=0.15, **options)
     steady = make_queue(**options)
     points = _points(_measure(proxy, queue, end, UP), FEW_POINTS)

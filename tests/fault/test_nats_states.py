@@ -10,13 +10,7 @@ import pytest
 
 import cwist_jq
 from tests import servers
-from tests.fault.support import (
-    blocked_claim,
-    drain,
-    fails_within,
-    leftovers,
-    must_claim,
-)
+from tests.fault.support import blocked_claim, drain, fails_within, leftovers, must_claim
 
 pytestmark = [pytest.mark.engine("nats"), pytest.mark.servers("all")]
 

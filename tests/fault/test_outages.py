@@ -13,15 +13,14 @@ import pytest
 import cwist_jq
 from tests.fault.support import (
     SLACK,
-    Background,
     blocked_claim,
     drain,
-    eventually,
     fails_within,
     leftovers,
     must_claim,
     took,
 )
+from tests.waiting import Background, eventually
 
 OPERATION = 1.0
 
@@ -290,7 +289,7 @@ def test_a_server_that_freezes_during_a_claim(
     frozen()
     with contextlib.suppress(cwist_jq.ConnectionFailed):
         assert claim.result(5.0) is None
-    assert claim.ended - start <= 2.0 + SLACK
+    assert claim.ended_at - start <= 2.0 + SLACK
     own_server.resume()
     fragile.enqueue(b"after")
     assert must_claim(fragile).payload == b"after"

@@ -10,13 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.fault.support import (
-    Child,
-    blocked_claims,
-    eventually,
-    leftovers,
-    must_claim,
-)
+from tests.fault.support import Child, blocked_claims, leftovers, must_claim
+from tests.waiting import eventually
 
 _Start = Callable[..., Child]
 

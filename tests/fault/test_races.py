@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 import cwist_jq
-from tests.fault.support import eventually, leftovers
+from tests.fault.support import leftovers
+from tests.waiting import eventually
 
 JOBS = 160
 THREADS = 8

@@ -14,17 +14,16 @@ import pytest
 
 import cwist_jq
 from tests.fault.support import (
-    Background,
     blocked_claim,
     blocked_claims,
     drain,
-    eventually,
     fails_within,
     leftovers,
     must_claim,
 )
 from tests.observers import RedisObserver
 from tests.proxy import Proxy
+from tests.waiting import Background, eventually
 
 pytestmark = [pytest.mark.engine("redis"), pytest.mark.servers("all")]
 

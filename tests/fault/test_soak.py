@@ -14,7 +14,8 @@ import pytest
 
 from tests import servers, watchdog
 from tests.fault import soak
-from tests.fault.support import eventually, leftovers
+from tests.fault.support import leftovers
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.alone
 
@@ -156,7 +157,7 @@ def test_nothing_is_lost_in_a_soak(
     eventually(
         lambda: not observer.ready_and_claimed(queue_name) and not observer.delayed(queue_name),
         timeout=30.0,
-        interval=0.1,
+        pause=0.1,
     )
     unknown = crew.unknown()
     crew.close()

@@ -14,14 +14,8 @@ from typing import Any
 import pytest
 
 import cwist_jq
-from tests.fault.support import (
-    Background,
-    blocked_claim,
-    eventually,
-    leftovers,
-    must_claim,
-    took,
-)
+from tests.fault.support import blocked_claim, leftovers, must_claim, took
+from tests.waiting import Background, eventually
 
 THREADS = 16
 ROUNDS = 60
