@@ -58,15 +58,58 @@ def test_an_absent_backend_says_so(tmp_path: Path, absent: str) -> None:
     assert {"NATS": "libnats", "REDIS": "libhiredis"}[absent] not in linked
 
 
-def test_a_missing_library_is_named_with_its_package(tmp_path: Path) -> None:
-    nothing = {"PKG_CONFIG_LIBDIR": "/nonexistent", "PKG_CONFIG_PATH": ""}
-    done = configure(tmp_path / "a", **nothing)
+MISSING = {
+    "hiredis": (
+        [],
+        "hiredis 0.14 or newer is missing: install libhiredis-dev (apt), hiredis-dev (apk), "
+        "hiredis-devel (dnf), hiredis (brew), or configure with -DCWIST_JQ_WITH_REDIS=OFF",
+    ),
+    "libnats": (
+        ["-DCWIST_JQ_WITH_REDIS=OFF"],
+        "libnats 3.4 or newer is missing: install libnats-dev (apt), cnats (brew), "
+        "or configure with -DCWIST_JQ_WITH_NATS=OFF",
+    ),
+    "openssl": (
+        ["-DCWIST_JQ_WITH_NATS=OFF"],
+        "openssl 1.1.1 or newer is missing: install libssl-dev (apt), openssl-dev (apk), "
+        "openssl-devel (dnf), openssl (brew), or configure with -DCWIST_JQ_WITH_TLS=OFF",
+    ),
+}
+
+
+@pytest.mark.parametrize("module", MISSING)
+def test_a_missing_library_is_named_with_its_packages(tmp_path: Path, module: str) -> None:
+    """pkg-config sees the module files of the others only."""
+    options, line = MISSING[module]
+    seen = tmp_path / "modules"
+    seen.mkdir()
+    for other in {"hiredis", "libnats", "openssl", "libssl", "libcrypto"} - {module}:
+        folder = run("pkg-config", "--variable=pcfiledir", other).stdout.strip()
+        shutil.copy2(Path(folder) / f"{other}.pc", seen)
+    nothing_else = {"PKG_CONFIG_LIBDIR": str(seen), "PKG_CONFIG_PATH": ""}
+    done = configure(tmp_path / "build", *options, **nothing_else)
     assert done.returncode != 0
-    assert re.search(r"hiredis is missing: apt install libhiredis-dev", done.stderr)
-    done = configure(tmp_path / "b", "-DCWIST_JQ_WITH_REDIS=OFF", **nothing)
-    assert done.returncode != 0
-    assert re.search(r"libnats is missing: apt install libnats-dev", done.stderr)
-    assert "CWIST_JQ_WITH_NATS=OFF" in done.stderr
+    assert line in [said.strip() for said in done.stderr.splitlines()]
+
+
+def test_missing_programs_are_named_with_their_packages(tmp_path: Path) -> None:
+    for name, option, line in (
+        (
+            "pkg-config",
+            "-DPKG_CONFIG_EXECUTABLE=/nonexistent",
+            "pkg-config is missing: install pkg-config (apt), pkgconf (apk), "
+            "pkgconf-pkg-config (dnf), pkgconf (brew)",
+        ),
+        (
+            "python",
+            "-DCWIST_JQ_PYTHON=CWIST_JQ_PYTHON-NOTFOUND",
+            "",
+        ),
+    ):
+        done = configure(tmp_path / name, option)
+        if line:
+            assert done.returncode != 0
+            assert line in [said.strip() for said in done.stderr.splitlines()]
 
 
 def test_the_shared_library_has_a_soname_of_its_abi() -> None:
