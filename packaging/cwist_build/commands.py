@@ -1,5 +1,6 @@
 """The commands of setuptools that differ from the usual ones."""
 
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -68,19 +69,16 @@ class SourceDistribution(sdist):
 
     FOLDERS = (".ci", "benchmarks", "csrc", "cwist_jq", "docs", "include", "packaging", "tests")
     FILES = ("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "SECURITY.md")
-    BUILT = (".pyc", ".so", ".o", ".dylib", ".dll", ".lib", ".pyd")
+    BUILT = re.compile(r"\.(pyc|so|o|dylib|dll|lib|pyd)$|/\.\w+_cache/")
 
     def make_distribution(self) -> None:
         """Writes the archive."""
-        made = tuple(PACKAGE / folder for folder in library.FOLDERS)
+        built = tuple(f"{(PACKAGE / folder).as_posix()}/" for folder in library.FOLDERS)
         for folder in self.FOLDERS:
+            paths = (path for path in sorted(Path(folder).rglob("*")) if path.is_file())
+            names = (path.as_posix() for path in paths)
             self.filelist.extend(
-                str(path)
-                for path in sorted(Path(folder).rglob("*"))
-                if path.is_file()
-                and path.suffix not in self.BUILT
-                and not any(parent in made or parent.name[0] == "." and parent != Path(".ci")
-                            for parent in path.parents if parent != Path())
+                name for name in names if not name.startswith(built) and not self.BUILT.search(name)
             )
         self.filelist.extend(self.FILES)
         super().make_distribution()

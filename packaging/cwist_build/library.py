@@ -1,4 +1,4 @@
-"""Builds libcwist_jq as a shared library inside the package, with all that C programs need of it."""
+"""Builds libcwist_jq as a shared library inside the package, with what C programs need of it."""
 
 import os
 import re
@@ -18,9 +18,6 @@ SOURCES = Path("csrc")
 HEADERS = Path("include")
 # The folders of the package that are made here; setup.py and .gitignore know no other.
 FOLDERS = ("include", "lib")
-
-# A wheel cannot hold a symbolic link, so the name without version is a script for the linker.
-LINKER_SCRIPT = "/* For the linker: the library is in {name}. */\nINPUT({name})\n"
 
 
 def version() -> str:
@@ -158,20 +155,24 @@ def add_development_files(package: Path) -> None:
     shutil.copytree(HEADERS, package / "include")
     lib = package / "lib"
     values = {
-        "PROJECT_VERSION": version(),
-        "CMAKE_INSTALL_INCLUDEDIR": "include",
-        "CMAKE_INSTALL_LIBDIR": "lib",
-        "CWIST_JQ_PC_TO_PREFIX": "../..",
+        "CWIST_JQ_VERSION": version(),
+        "CWIST_JQ_LIB_TO_INCLUDE": "../include",
+        "CWIST_JQ_SHARED_FILE": os.path.relpath(target().library, "lib").replace(os.sep, "/"),
+        "CWIST_JQ_IMPLIB_FILE": Path(target().link_with).name if sys.platform == "win32" else "",
+        "CWIST_JQ_STATIC_FILE": "",
         "CWIST_JQ_REQUIRES": "",  # what the library needs is beside it, and not for pkg-config
     }
-    _fill(SOURCES / "cwist-jq.pc.in", lib / "pkgconfig/cwist-jq.pc", values)
+    _fill(SOURCES / "cwist-jq.pc.in", lib / "pkgconfig", values)
+    _fill(SOURCES / "cwist_jq-config.cmake.in", lib / "cmake/cwist_jq", values)
+    _fill(SOURCES / "cwist_jq-config-version.cmake.in", lib / "cmake/cwist_jq", values)
     if sys.platform not in {"win32", "darwin"}:
-        name = Path(target().library).name
-        (lib / "libcwist_jq.so").write_text(LINKER_SCRIPT.format(name=name), encoding="ascii")
+        # A wheel cannot hold a symbolic link, and abi3audit takes a linker script for a broken
+        # library. A program that is linked to the copy still loads the other: it has its SONAME.
+        shutil.copy2(package / target().library, lib / "libcwist_jq.so")
 
 
-def _fill(template: Path, output: Path, values: dict[str, str]) -> None:
+def _fill(template: Path, folder: Path, values: dict[str, str]) -> None:
     """Fills a template of CMake's configure_file(@ONLY)."""
     text = re.sub(r"@(\w+)@", lambda match: values[match[1]], template.read_text("utf-8"))
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(text, encoding="utf-8")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / template.stem).write_text(text, encoding="utf-8")

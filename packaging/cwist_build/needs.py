@@ -11,30 +11,26 @@ from typing import NamedTuple, NoReturn
 
 MANAGERS = ("apt install", "apk add", "dnf install", "brew install")
 
-# The packages that hold a piece, one for each of MANAGERS; "" where there is none.
-PACKAGES = {
-    "a C compiler": ("gcc libc6-dev", "gcc musl-dev", "gcc glibc-devel", "gcc"),
-    "pkg-config": ("pkg-config", "pkgconf", "pkgconf-pkg-config", "pkgconf"),
-    "Python.h": ("python3-dev", "python3-dev", "python3-devel", "python"),
-    "hiredis": ("libhiredis-dev", "hiredis-dev", "hiredis-devel", "hiredis"),
-    "libnats": ("libnats-dev", "", "cnats-devel", "cnats"),
-    "openssl": ("libssl-dev", "openssl-dev", "openssl-devel", "openssl"),
-    "cwist-jq": ("libcwist-jq-dev", "", "", ""),
-}
+
+class Need(NamedTuple):
+    """A line of csrc/needs.txt."""
+
+    oldest: str  # "-" when any version will do
+    packages: list[str]  # one for each of MANAGERS; "-" where there is none
 
 
-class Part(NamedTuple):
-    """A part of the library that can be left out, and the library that it needs."""
+def _table() -> dict[str, Need]:
+    """csrc/needs.txt, which CMake reads too."""
+    table = {}
+    for line in Path("csrc/needs.txt").read_text("utf-8").splitlines():
+        if line and not line.startswith("#"):
+            name, oldest, *packages = (field.strip() for field in line.split("|"))
+            table[name] = Need(oldest, packages)
+    return table
 
-    module: str  # what pkg-config calls it
-    oldest: str  # the oldest version that works
 
-
-PARTS = {
-    "redis": Part("hiredis", "0.14"),
-    "nats": Part("libnats", "3.4"),
-    "tls": Part("openssl", "1.1.1"),
-}
+# The parts of the library that can be left out, and the module that each needs.
+PARTS = {"redis": "hiredis", "nats": "libnats", "tls": "openssl"}
 ENGINES = ("redis", "nats")
 
 
@@ -43,13 +39,10 @@ def fail(text: str) -> NoReturn:
     sys.exit(f"cwist_jq: {text}")
 
 
-def fail_missing(piece: str, said: str, otherwise: str = "") -> NoReturn:
+def fail_missing(name: str, said: str, otherwise: str = "") -> NoReturn:
     """Ends the build with one line that says what to install."""
-    ways = [
-        f"{manager} {package}"
-        for manager, package in zip(MANAGERS, PACKAGES[piece])
-        if package
-    ]
+    packages = zip(MANAGERS, _table()[name].packages)
+    ways = [f"{manager} {package}" for manager, package in packages if package != "-"]
     fail(f"{said}: " + ", or ".join([*ways, otherwise] if otherwise else ways))
 
 
@@ -83,25 +76,22 @@ def from_system() -> bool:
 def require_compiler(command: list[str]) -> None:
     """Stops unless the C compiler is there and finds the headers of C."""
     if shutil.which(command[0]) is None:
-        fail_missing(
-            "a C compiler",
-            f"the C compiler {command[0]!r} is missing",
-            "set CC to the one to use",
-        )
+        said = f"the C compiler {command[0]} is missing"
+        fail_missing("c-compiler", said, "set CC to the one to use")
     probe = [*command, "-fsyntax-only", "-x", "c", "-"]
     done = subprocess.run(
         probe, input="#include <stdio.h>\n", capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
         why = (done.stderr.strip() or "it fails").splitlines()[0]
-        fail_missing("a C compiler", f"the C compiler {command[0]!r} does not work ({why})")
+        fail_missing("c-compiler", f"the C compiler {command[0]} does not work ({why})")
 
 
 def require_python_headers() -> None:
     """Stops when this Python's headers are missing."""
     folders = [sysconfig.get_path("include"), sysconfig.get_path("platinclude")]
     if not any(Path(folder, "Python.h").exists() for folder in folders):
-        fail_missing("Python.h", "Python.h is missing")
+        fail_missing("python3-dev", "Python.h is missing")
 
 
 def require_free_threading(version: tuple[int, ...], *, free_threaded: bool) -> None:
@@ -152,19 +142,19 @@ def _require_module(module: str, oldest: str, otherwise: str) -> None:
 
 def library_flags(names: list[str]) -> Flags:
     """The flags of the libraries that these parts need; stops when one is missing."""
-    for name in names:
-        part = PARTS[name]
-        _require_module(part.module, part.oldest, f"set CWIST_JQ_WITHOUT={name}")
-    return _flags([PARTS[name].module for name in names])
+    modules = [PARTS[name] for name in names]
+    for name, module in zip(names, modules):
+        _require_module(module, _table()[module].oldest, f"set CWIST_JQ_WITHOUT={name}")
+    return _flags(modules)
 
 
 def system_flags(version: str) -> Flags:
     """The flags of an installed libcwist_jq of this version; stops when it is another."""
-    _require_module("cwist-jq", version, "unset CWIST_JQ_SYSTEM to build the library, too")
-    there = _pkg_config("--modversion", "cwist-jq")
-    if there != [version]:
-        fail(f"the installed cwist-jq is {' '.join(there or [])}; this package needs {version}")
-    return _flags(["cwist-jq"])
+    module = "cwist-jq"
+    _require_module(module, version, "unset CWIST_JQ_SYSTEM to build the library, too")
+    if _pkg_config(f"--exact-version={version}", module) is None:
+        fail(f"the installed {module} is newer than this package, which is {version}")
+    return _flags([module])
 
 
 def _flags(modules: list[str]) -> Flags:

@@ -91,7 +91,7 @@ def library_linker(command: list[str]) -> list[str]:
 
     On macOS these are two kinds of file, and Python links extensions with symbols left open.
     """
-    if sys.platform != "darwin":
-        return command
-    bundle = {"-bundle", "-undefined", "dynamic_lookup"}
-    return [*(word for word in command if word not in bundle), "-dynamiclib"]
+    if sys.platform == "darwin":
+        bundle = {"-bundle", "-undefined", "dynamic_lookup"}
+        return [*(word for word in command if word not in bundle), "-dynamiclib"]
+    return command

@@ -1,8 +1,8 @@
 """The whole life of jobs, with whatever cwist_jq is installed: lifecycle.py URL…
 
-Stands alone: it needs the package and a server for each URL, and nothing of this tree. It prints one
-line for each server and ends with 1 when something did not behave. So that an engine that was left
-out cannot pass, say which must be there: lifecycle.py --engines redis,nats URL…
+Stands alone: it needs the package and a server for each URL, and nothing of this tree. It prints
+one line for each server and ends with 1 when something did not behave. So that an engine that was
+left out cannot pass, say which must be there: lifecycle.py --engines redis,nats URL…
 """
 
 from __future__ import annotations
