@@ -38,7 +38,9 @@ SYSTEM = re.compile(
     r"(linux-vdso|ld-linux[\w-]*|ld-musl-\w+|lib(c|m|dl|rt|pthread)(\.musl-\w+)?)\.so"
 )
 # The interpreter brings these along.
-PYTHON_SYMBOL = re.compile(r"undefined symbol: _?Py")
+PYTHON_SYMBOL = re.compile(r"\b_?Py[A-Z]\w+")
+# What ldd of glibc, and that of musl, says of a symbol that nobody defines.
+NO_SYMBOL = re.compile(r"undefined symbol|symbol lookup error|symbol not found")
 
 
 def problems(wheel: Path, tree: Path) -> Iterator[str]:
@@ -86,7 +88,7 @@ def library_problems(tree: Path) -> Iterator[str]:
         done = subprocess.run(["ldd", "-r", path], capture_output=True, text=True, check=False)
         for line in f"{done.stdout}{done.stderr}".splitlines():
             needed, _, found = line.strip().partition(" => ")
-            if "undefined symbol" in line or "symbol lookup error" in line:
+            if NO_SYMBOL.search(line):
                 if not (path.name.startswith("_native") and PYTHON_SYMBOL.search(line)):
                     yield f"{path.relative_to(tree)}: {line.strip()}"
             elif "not found" in line:

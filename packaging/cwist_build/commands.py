@@ -68,7 +68,15 @@ class SourceDistribution(sdist):
     """Takes along the tree, so that the archive builds, tests and packages like a clone."""
 
     FOLDERS = (".ci", "benchmarks", "csrc", "cwist_jq", "docs", "include", "packaging", "tests")
-    FILES = ("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "SECURITY.md")
+    FILES = (
+        ".clang-format",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "LICENSE",
+        "Makefile",
+        "README.md",
+        "SECURITY.md",
+    )
     BUILT = re.compile(r"\.(pyc|so|o|dylib|dll|lib|pyd)$|/\.\w+_cache/")
 
     def make_distribution(self) -> None:

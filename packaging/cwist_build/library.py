@@ -132,7 +132,7 @@ def _link(
             compiler.SHARED_LIBRARY,
             objects,
             str(output),
-            libraries=flags.libraries,
+            libraries=[*flags.libraries, *target().libraries],
             library_dirs=flags.library_dirs,
             extra_postargs=[*target().library_link_args, *exports, *flags.link_args],
         )

@@ -18,6 +18,7 @@ class Target(NamedTuple):
     library: str  # what the loader opens
     link_with: str  # what a linker is given
     compile_args: list[str]
+    libraries: list[str]  # of the system
     library_link_args: list[str]
     extension_link_args: list[str]
 
@@ -44,6 +45,7 @@ def _elf() -> Target:
         library=f"lib/{name}",
         link_with=f"lib/{name}",
         compile_args=_UNIX_COMPILE,
+        libraries=[],
         library_link_args=["-pthread", f"-Wl,-soname,{name}", *strict],
         extension_link_args=["-pthread", "-Wl,-rpath,$ORIGIN/lib", "-Wl,-z,now"],
     )
@@ -56,6 +58,7 @@ def _macos() -> Target:
         library=f"lib/{name}",
         link_with=f"lib/{name}",
         compile_args=_UNIX_COMPILE,
+        libraries=[],
         library_link_args=["-pthread", f"-Wl,-install_name,@rpath/{name}"],
         extension_link_args=["-pthread", "-Wl,-rpath,@loader_path/lib"],
     )
@@ -68,6 +71,7 @@ def _windows() -> Target:
         library="cwist_jq.dll",
         link_with="lib/cwist_jq.lib",
         compile_args=["/std:c11", "/experimental:c11atomics"],
+        libraries=["ws2_32"],
         library_link_args=[],
         extension_link_args=[],
     )
