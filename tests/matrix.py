@@ -29,7 +29,7 @@ TIME_LIMIT = 3600.0
 
 @dataclass(frozen=True)
 class Root:
-    """A Debian suite and what is tried in it: the whole "suite", the "wheel" or the "sdist"."""
+    """A Debian suite and what is tried in it: "suite", "user", "wheel" or "sdist"."""
 
     suite: str
     what: str = "suite"
@@ -39,6 +39,7 @@ ROOTS = {
     "debian12": Root("bookworm"),
     "debian13": Root("trixie"),
     "debian-testing": Root("testing"),
+    "debian12-user": Root("bookworm", "user"),
     "debian12-wheel": Root("bookworm", "wheel"),
     "debian13-wheel": Root("trixie", "wheel"),
     "debian-testing-wheel": Root("testing", "wheel"),
@@ -187,7 +188,7 @@ def make_products() -> None:
     shutil.rmtree(PRODUCTS, ignore_errors=True)
     runner = Runner(BUILDER, "products")
     runner.prepare()
-    runner.inside("/src/.ci/root/suite", "wheel", "sdist")
+    runner.inside("/src/.ci/root/suite", "wheel")
     shutil.copytree(runner.place / "src/dist", PRODUCTS)
 
 
@@ -201,6 +202,8 @@ def try_root(name: str, targets: Sequence[str]) -> Row:
         runner.prepare()
         if what == "suite":
             runner.inside("/src/.ci/root/suite", *targets)
+        elif what == "user":
+            runner.inside("/src/.ci/root/user", "demo", "test-c")
         else:
             shutil.rmtree(runner.place / "dist", ignore_errors=True)
             shutil.copytree(PRODUCTS, runner.place / "dist")
@@ -216,7 +219,7 @@ def try_root(name: str, targets: Sequence[str]) -> Row:
 
 def try_all(names: Sequence[str], targets: Sequence[str]) -> list[Row]:
     """Does the roots in turn, the suites first."""
-    if any(ROOTS[name].what != "suite" for name in names):
+    if any(ROOTS[name].what in ("wheel", "sdist") for name in names):
         try:
             make_products()
         except (subprocess.SubprocessError, OSError) as error:
