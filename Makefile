@@ -20,7 +20,7 @@ VALGRIND := valgrind;-q;--suppressions=$(CURDIR)/tests/sanitizers/valgrind.supp;
 .DEFAULT_GOAL := help
 # The tests have time limits: two suites at once (make -j) would slow each other down.
 .NOTPARALLEL:
-.PHONY: help setup build build-c test test-c test-python check demo clean matrix \
+.PHONY: help setup build build-c test test-c test-python check demo clean \
 	check-format check-lint check-types check-headers check-gcc check-clang check-asan check-tsan \
 	check-valgrind
 
@@ -103,11 +103,12 @@ check-valgrind: | setup
 	@.ci/build_c build/valgrind "-DCWIST_JQ_TEST_WRAPPER=$(VALGRIND)"
 	@$(PY) -m tests.run_c build/valgrind
 
-matrix: ## The suite and the packages in roots of Debian 12, 13 and testing; as root; ROOTS="debian13"
-	@.ci/matrix $(if $(CHECK),--check) $(ROOTS)
-
 demo: .venv/native ## Show the queue at work on private servers of both engines, in about 10 s
 	@$(PY) -m benchmarks.demo
+
+.PHONY: matrix
+matrix: ## The suite and the packages in roots of Debian 12, 13 and testing; as root; ROOTS="debian13"
+	@.ci/matrix $(if $(CHECK),--check) $(ROOTS)
 
 clean: ## Remove what was built; the servers and .venv stay
 	rm -rf build dist *.egg-info cwist_jq/*.so .venv/native .mypy_cache .pytest_cache .ruff_cache
