@@ -10,8 +10,10 @@ Roots, logs and the table lie under build/matrix.
 from __future__ import annotations
 
 import argparse
+import fcntl
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -227,6 +229,15 @@ def try_all(names: Sequence[str], targets: Sequence[str]) -> list[Row]:
     return [try_root(name, targets) for name in names]
 
 
+def run(names: Sequence[str], targets: Sequence[str]) -> int:
+    """Does the roots, keeps and prints the table; the exit code."""
+    rows = try_all(names, targets)
+    text = table(rows)
+    (FOLDER / "table.md").write_text(text)
+    print(text, end="")
+    return 0 if all(row.good for row in rows) else 1
+
+
 def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(prog=".ci/matrix", description=__doc__)
@@ -236,12 +247,16 @@ def main() -> int:
     unknown = set(options.root) - set(ROOTS)
     if unknown:
         parser.error(f"unknown root: {' '.join(sorted(unknown))}; there are: {' '.join(ROOTS)}")
+    # A step is ended with this program, and with it all that runs in its root.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     FOLDER.mkdir(parents=True, exist_ok=True)
-    rows = try_all(options.root or list(ROOTS), ["check", "test"] if options.check else ["test"])
-    text = table(rows)
-    (FOLDER / "table.md").write_text(text)
-    print(text, end="")
-    return 0 if all(row.good for row in rows) else 1
+    with open(FOLDER / "lock", "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("another one is at work in build/matrix")
+            return 1
+        return run(options.root or list(ROOTS), ["check", "test"] if options.check else ["test"])
 
 
 if __name__ == "__main__":
