@@ -117,6 +117,10 @@ sdist-check: | setup ## Build from the sdist without a network, and with each ne
 demo: .venv/native ## Show the queue at work on private servers of both engines, in about 10 s
 	@$(PY) -m benchmarks.demo
 
+.PHONY: matrix
+matrix: ## The suite and the packages in roots of Debian 12, 13 and testing; as root; ROOTS="debian13"
+	@.ci/matrix $(if $(CHECK),--check) $(ROOTS)
+
 clean: ## Remove what was built; the servers and .venv stay
 	rm -rf build dist *.egg-info cwist_jq/*.so cwist_jq/include cwist_jq/lib .venv/native .mypy_cache .pytest_cache .ruff_cache
 	find csrc cwist_jq packaging tests benchmarks -type d "(" -name __pycache__ -o -name .ruff_cache ")" -prune -exec rm -rf {} +
