@@ -80,8 +80,9 @@ def library_sources(wanted):
     """The C library's sources, less those of engines that are left out."""
     lines = Path("csrc/sources.txt").read_text("utf-8").splitlines()
     names = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
-    unwanted = tuple(f"{name}/" for name in ENGINES if name not in wanted)
-    return [f"csrc/{name}" for name in names if not unwanted or not name.startswith(unwanted)]
+    unwanted = [f"{name}/" for name in ENGINES if name not in wanted]
+    unwanted.append("platform/unix/" if os.name == "nt" else "platform/win/")
+    return [f"csrc/{name}" for name in names if not name.startswith(tuple(unwanted))]
 
 
 def generate_scripts(folder):
