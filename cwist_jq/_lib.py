@@ -66,7 +66,8 @@ _EXCEPTIONS: dict[int, type[errors.Error]] = {
     lib.CWIST_ERROR_INTERRUPTED: errors.Interrupted,
 }
 
-os.register_at_fork(after_in_child=lib.cwist_py_log_after_fork)
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(after_in_child=lib.cwist_py_log_after_fork)
 
 
 def version() -> str:

@@ -1,7 +1,6 @@
 /* When to try again: exponential, capped, and jittered so that clients do not march in step. */
 #include "core/internal.h"
 #include "platform/clock.h"
-#include "platform/process.h"
 
 #define FIRST_MS 10u
 #define CAP_MS 1000u

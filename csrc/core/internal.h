@@ -17,13 +17,7 @@
 
 #include <cwist/sys/job/durable_queue_ext.h>
 
-#if defined(__GNUC__)
-#define CWIST_JQ_PRINTF(text, first) __attribute__((format(printf, text, first)))
-#define CWIST_JQ_MUST_USE __attribute__((warn_unused_result))
-#else
-#define CWIST_JQ_PRINTF(text, first)
-#define CWIST_JQ_MUST_USE
-#endif
+#include "platform/compiler.h"
 
 /* ---- memory (alloc.c): NULL means out of memory; sizes that overflow are out of memory ---- */
 
@@ -65,6 +59,11 @@ typedef struct cwist_jq__backoff {
 
 /* The moment of the next try, never after deadline. Start with a zeroed struct. */
 uint64_t cwist_jq__backoff_next(cwist_jq__backoff *backoff, uint64_t deadline);
+
+/* ---- random bits (random.c) ---- */
+
+/* For unique names and jitter; not for secrets. Differs in a forked child. */
+uint64_t cwist_jq__random(void);
 
 /* ---- objects (object.c): counted references, and handles that outlive them safely ---- */
 

@@ -3,7 +3,6 @@
  * so no caller is inside one when its deadline comes. The thread lives only while a connection is
  * wanted and missing.
  */
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +10,7 @@
 #include "platform/clock.h"
 #include "platform/detached.h"
 #include "platform/process.h"
+#include "platform/signals.h"
 
 #define WRITE_DEADLINE_MS 1000 /* a server that takes nothing for so long is gone */
 #define SETUP_MS 1000
@@ -169,34 +169,30 @@ bool cwist_jq__libnats_is_inherited(void)
     return atomic_load(&libnats_process) != cwist_jq__process_id();
 }
 
+static bool libnats_started;
+
+static void open_libnats(void)
+{
+    libnats_started = nats_Open(-1) == NATS_OK;
+}
+
 /*
  * libnats ignores SIGPIPE for the whole process when it starts. It never raises one itself on plain
  * connections, so the program's own choice is put back; OpenSSL does raise it, so with TLS it
- * stays.
+ * stays ignored.
  */
 static void start_libnats(bool tls)
 {
     static cwist_jq__mutex once = CWIST_JQ_MUTEX_INIT;
-    static bool started;
-    struct sigaction before;
 
     cwist_jq__lock(&once);
-    if (!started) {
-        bool known = sigaction(SIGPIPE, NULL, &before) == 0;
-        started = nats_Open(-1) == NATS_OK;
+    if (!libnats_started) {
+        cwist_jq__keep_sigpipe(open_libnats);
         atomic_store(&libnats_process, cwist_jq__process_id());
-        if (known && !tls) {
-            (void)sigaction(SIGPIPE, &before, NULL);
-        }
     }
     cwist_jq__unlock(&once);
     if (tls) {
-        struct sigaction ignore;
-        memset(&ignore, 0, sizeof ignore);
-        ignore.sa_handler = SIG_IGN;
-        if (sigaction(SIGPIPE, NULL, &before) == 0 && before.sa_handler == SIG_DFL) {
-            (void)sigaction(SIGPIPE, &ignore, NULL);
-        }
+        cwist_jq__ignore_sigpipe();
     }
 }
 

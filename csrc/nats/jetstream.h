@@ -127,15 +127,6 @@ void cwist_jq__nats_close(cwist_jq__conn *conn);
  */
 int cwist_jq__check_greeting(const char *url, uint64_t deadline, bool *below_2_10);
 
-/* libnats makes sockets that programs started later inherit. `before` is what snapshot gave. */
-#define CWIST_JQ_FD_WORDS 64
-typedef struct cwist_jq__fds {
-    uint64_t words[CWIST_JQ_FD_WORDS];
-} cwist_jq__fds;
-void cwist_jq__fds_snapshot(cwist_jq__fds *fds);
-/* Marks the sockets that are new since then and lead to this port close-on-exec. */
-void cwist_jq__close_on_exec(const cwist_jq__fds *before, int port);
-
 /* ---- one message and its reply (request.c) ---- */
 
 typedef struct cwist_jq__header {

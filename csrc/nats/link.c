@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "nats/jetstream.h"
-#include "platform/process.h"
+#include "platform/inherit.h"
 
 #define VIOLATIONS 8
 #define VIOLATION_SIZE 256

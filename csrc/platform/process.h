@@ -1,4 +1,4 @@
-/* Facts about this process and cheap randomness. */
+/* Facts about this process. */
 #ifndef CWIST_JQ_PROCESS_H
 #define CWIST_JQ_PROCESS_H
 
@@ -9,8 +9,5 @@ uint64_t cwist_jq__process_id(void);
 
 /* The host's name, shortened to fit, with a final NUL. */
 void cwist_jq__host_name(char *out, size_t size);
-
-/* Random bits for unique names and jitter; not for secrets. Differs in a forked child. */
-uint64_t cwist_jq__random(void);
 
 #endif

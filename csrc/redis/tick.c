@@ -9,7 +9,6 @@
  */
 #include <string.h>
 
-#include "platform/process.h"
 #include "redis/redis.h"
 #include "redis_scripts.gen.h"
 

@@ -5,6 +5,12 @@
 
 #include "core/internal.h"
 
+/*
+ * A libnats connect, TLS included, runs in it. musl gives a thread 128 KiB unless told otherwise,
+ * and the host's name is looked up there too.
+ */
+#define STACK_SIZE (1024 * 1024)
+
 typedef struct task {
     void (*run)(void *argument);
     void *argument;
@@ -22,6 +28,7 @@ static void *thread_main(void *given)
 bool cwist_jq__start_detached(void (*run)(void *argument), void *argument)
 {
     task *todo = cwist_jq__alloc(sizeof *todo);
+    pthread_attr_t attributes;
     pthread_t thread;
     sigset_t all;
     sigset_t before;
@@ -29,15 +36,19 @@ bool cwist_jq__start_detached(void (*run)(void *argument), void *argument)
     if (todo == NULL) {
         return false;
     }
-    todo->run = run;
-    todo->argument = argument;
+    *todo = (task){run, argument};
+    if (pthread_attr_init(&attributes) != 0) {
+        cwist_jq__free(todo);
+        return false;
+    }
+    (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    (void)pthread_attr_setstacksize(&attributes, STACK_SIZE);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* a new thread inherits the mask */
-    bool started = pthread_create(&thread, NULL, thread_main, todo) == 0;
+    bool started = pthread_create(&thread, &attributes, thread_main, todo) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (started) {
-        (void)pthread_detach(thread);
-    } else {
+    (void)pthread_attr_destroy(&attributes);
+    if (!started) {
         cwist_jq__free(todo);
     }
     return started;

@@ -1,4 +1,8 @@
 /* Stream sockets of POSIX; Linux and BSD names for the options that differ. */
+#if defined(__APPLE__)
+#define _DARWIN_C_SOURCE /* SO_NOSIGPIPE and the times of TCP keep-alive are no part of POSIX */
+#endif
+
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -17,6 +21,12 @@
 
 #ifndef MSG_NOSIGNAL
 #define MSG_NOSIGNAL 0 /* there SO_NOSIGPIPE is set on the socket instead */
+#endif
+
+#ifdef TCP_KEEPIDLE
+#define KEEP_IDLE TCP_KEEPIDLE
+#else
+#define KEEP_IDLE TCP_KEEPALIVE /* macOS */
 #endif
 
 static int io_error(const char *what, int error)
@@ -56,11 +66,9 @@ static int open_socket(int family)
     if (family != AF_UNIX) {
         set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1);
         set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-#ifdef TCP_KEEPIDLE
-        set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, 15);
+        set_int(fd, IPPROTO_TCP, KEEP_IDLE, 15);
         set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, 5);
         set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
-#endif
     }
     return fd;
 }

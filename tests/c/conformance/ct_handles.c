@@ -1,10 +1,4 @@
-/* F01, F02, F03, F08: handles in the wrong place, order, thread or process. */
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
+/* F01, F02, F03: handles in the wrong place, order or thread. */
 #include "harness.h"
 
 static void everything_after_destroy_says_closed(void)
@@ -100,7 +94,7 @@ typedef struct blocked {
     uint64_t ended_ms;
 } blocked;
 
-static void *claim_for_long(void *argument)
+static void claim_for_long(void *argument)
 {
     blocked *self = argument;
     cwist_job_t *job = NULL;
@@ -108,15 +102,13 @@ static void *claim_for_long(void *argument)
     self->code = cwist_job_error_code(&error);
     self->ended_ms = harness_now_ms();
     cwist_job_destroy(job);
-    return NULL;
 }
 
 /* Starts a blocked claim and gives it time to reach the server. */
-static pthread_t start_claim(blocked *self, cwist_job_queue_t *queue)
+static harness_thread *start_claim(blocked *self, cwist_job_queue_t *queue)
 {
-    pthread_t thread;
     *self = (blocked){.queue = queue};
-    CHECK(pthread_create(&thread, NULL, claim_for_long, self) == 0);
+    harness_thread *thread = harness_thread_start(claim_for_long, self);
     harness_pass_ms(300);
     return thread;
 }
@@ -126,11 +118,11 @@ static void interrupt_wakes_a_blocked_claim(void)
     blocked waiting;
     cwist_job_conn_t *conn = harness_connect();
     cwist_job_queue_t *queue = harness_queue(conn, (cwist_job_queue_opts_t){0});
-    pthread_t thread = start_claim(&waiting, queue);
+    harness_thread *thread = start_claim(&waiting, queue);
 
     uint64_t start = harness_now_ms();
     CHECK_OK(cwist_job_queue_interrupt(queue));
-    CHECK(pthread_join(thread, NULL) == 0);
+    harness_thread_join(thread);
     CHECK_INT(CWIST_ERROR_INTERRUPTED, waiting.code);
     CHECK(waiting.ended_ms - start < 500);
 
@@ -145,12 +137,12 @@ static void destroy_wakes_a_blocked_claim(void)
     blocked waiting;
     cwist_job_conn_t *conn = harness_connect();
     cwist_job_queue_t *queue = harness_queue(conn, (cwist_job_queue_opts_t){0});
-    pthread_t thread = start_claim(&waiting, queue);
+    harness_thread *thread = start_claim(&waiting, queue);
 
     uint64_t start = harness_now_ms();
     cwist_job_queue_destroy(queue);
     cwist_job_conn_close(conn);
-    CHECK(pthread_join(thread, NULL) == 0);
+    harness_thread_join(thread);
     CHECK_INT(CWIST_ERROR_CLOSED, waiting.code);
     CHECK(waiting.ended_ms - start < 1000);
     CHECK_INT(0, cwist_job_live_handles());
@@ -162,14 +154,14 @@ static void a_blocked_claim_delays_no_other_call(void)
     blocked waiting;
     cwist_job_conn_t *conn = harness_connect();
     cwist_job_queue_t *queue = harness_queue(conn, (cwist_job_queue_opts_t){0});
-    pthread_t thread = start_claim(&waiting, queue);
+    harness_thread *thread = start_claim(&waiting, queue);
     uint64_t count = 0;
 
     uint64_t start = harness_now_ms();
     CHECK_OK(cwist_job_queue_dead_count(queue, &count));
     CHECK(harness_now_ms() - start < 100);
     CHECK_OK(cwist_job_queue_enqueue(queue, "x", 1, NULL));
-    CHECK(pthread_join(thread, NULL) == 0);
+    harness_thread_join(thread);
     CHECK_INT(CWIST_SUCCESS, waiting.code);
     CHECK(waiting.ended_ms - start < 350);
     cwist_job_queue_destroy(queue);
@@ -247,89 +239,16 @@ static void claims_keep_their_time(void)
     cwist_job_conn_close(conn);
 }
 
-/* ---- processes ---- */
-
-static int child_is_told(cwist_job_queue_t *queue)
-{
-    cwist_job_t *job = NULL;
-    cwist_error_t error = cwist_job_queue_enqueue(queue, "x", 1, NULL);
-    bool told = cwist_job_error_code(&error) == CWIST_ERROR_CLOSED &&
-                strstr(cwist_job_last_error(), "another process") != NULL;
-    error = cwist_job_queue_claim(queue, 0, &job);
-    told = told && cwist_job_error_code(&error) == CWIST_ERROR_CLOSED;
-    cwist_job_queue_destroy(queue);
-    return told ? 0 : 1;
-}
-
-static void a_forked_child_is_told_and_harms_nobody(void)
-{
-    cwist_job_conn_t *conn = harness_connect();
-    cwist_job_queue_t *queue = harness_queue(conn, (cwist_job_queue_opts_t){0});
-    for (int i = 0; i < 4; i++) {
-        pid_t child = fork();
-        if (child == 0) {
-            (void)alarm(10);
-            _exit(child_is_told(queue));
-        }
-        int state = 0;
-        CHECK(waitpid(child, &state, 0) == child);
-        CHECK_INT(0, state);
-    }
-    CHECK_OK(cwist_job_queue_enqueue(queue, "x", 1, NULL));
-    CHECK_OK(cwist_job_queue_ack(queue, harness_claim(queue)));
-    cwist_job_queue_destroy(queue);
-    cwist_job_conn_close(conn);
-}
-
-static void a_program_that_is_started_inherits_no_socket(void)
-{
-    cwist_job_conn_t *conn = harness_connect();
-    cwist_job_queue_t *queue = harness_queue(conn, (cwist_job_queue_opts_t){0});
-    CHECK_OK(cwist_job_queue_enqueue(queue, "x", 1, NULL));
-    CHECK_OK(cwist_job_queue_ack(queue, harness_claim(queue)));
-    pid_t child = fork();
-    if (child == 0) {
-        (void)execlp("sh", "sh", "-c",
-                     "for f in /proc/self/fd/*; do case $(readlink $f) in socket:*) exit 1;; "
-                     "esac; done; exit 0",
-                     (char *)NULL);
-        _exit(2);
-    }
-    int state = 0;
-    CHECK(waitpid(child, &state, 0) == child);
-    CHECK_INT(0, WEXITSTATUS(state));
-    cwist_job_queue_destroy(queue);
-    cwist_job_conn_close(conn);
-}
-
-/* F07: a program may end while a claim is blocked. */
-static void a_program_may_end_with_a_blocked_claim(void)
-{
-    pid_t child = fork();
-    if (child == 0) {
-        static blocked waiting;
-        (void)alarm(10);
-        cwist_job_conn_t *conn = harness_connect();
-        (void)start_claim(&waiting, harness_queue(conn, (cwist_job_queue_opts_t){0}));
-        exit(0);
-    }
-    int state = 0;
-    CHECK(waitpid(child, &state, 0) == child);
-    CHECK_INT(0, state);
-}
-
-TEST_MAIN(
-    {"everything_after_destroy_says_closed", everything_after_destroy_says_closed},
-    {"a_job_is_settled_once", a_job_is_settled_once},
-    {"a_job_belongs_to_the_handle_that_claimed_it", a_job_belongs_to_the_handle_that_claimed_it},
-    {"the_connection_may_go_first", the_connection_may_go_first},
-    {"a_queue_of_the_other_engine_is_refused", a_queue_of_the_other_engine_is_refused},
-    {"interrupt_wakes_a_blocked_claim", interrupt_wakes_a_blocked_claim},
-    {"destroy_wakes_a_blocked_claim", destroy_wakes_a_blocked_claim},
-    {"a_blocked_claim_delays_no_other_call", a_blocked_claim_delays_no_other_call},
-    {"a_claim_in_slices_waits_on", a_claim_in_slices_waits_on},
-    {"a_claim_that_is_given_up_spends_no_attempt", a_claim_that_is_given_up_spends_no_attempt},
-    {"claims_keep_their_time", claims_keep_their_time},
-    {"a_forked_child_is_told_and_harms_nobody", a_forked_child_is_told_and_harms_nobody},
-    {"a_program_that_is_started_inherits_no_socket", a_program_that_is_started_inherits_no_socket},
-    {"a_program_may_end_with_a_blocked_claim", a_program_may_end_with_a_blocked_claim})
+TEST_MAIN({"everything_after_destroy_says_closed", everything_after_destroy_says_closed},
+          {"a_job_is_settled_once", a_job_is_settled_once},
+          {"a_job_belongs_to_the_handle_that_claimed_it",
+           a_job_belongs_to_the_handle_that_claimed_it},
+          {"the_connection_may_go_first", the_connection_may_go_first},
+          {"a_queue_of_the_other_engine_is_refused", a_queue_of_the_other_engine_is_refused},
+          {"interrupt_wakes_a_blocked_claim", interrupt_wakes_a_blocked_claim},
+          {"destroy_wakes_a_blocked_claim", destroy_wakes_a_blocked_claim},
+          {"a_blocked_claim_delays_no_other_call", a_blocked_claim_delays_no_other_call},
+          {"a_claim_in_slices_waits_on", a_claim_in_slices_waits_on},
+          {"a_claim_that_is_given_up_spends_no_attempt",
+           a_claim_that_is_given_up_spends_no_attempt},
+          {"claims_keep_their_time", claims_keep_their_time})

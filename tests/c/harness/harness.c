@@ -3,9 +3,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
+
+#include "core/internal.h"
+#include "platform/clock.h"
+#include "platform/process.h"
+#include "system.h"
 
 #define TEST_SECONDS 60
 #define SKIPPED 77
@@ -24,7 +26,7 @@ _Noreturn void harness_fail(const char *file, int line, const char *format, ...)
     va_end(args);
     (void)fprintf(stderr, "\n    last error: %s\n", cwist_job_last_error());
     (void)fflush(NULL);
-    _exit(1);
+    _Exit(1);
 }
 
 void harness_check_int(const char *file, int line, const char *text, long long want, long long got)
@@ -60,45 +62,33 @@ void harness_check_contains(const char *file, int line, const char *want, const 
 
 /* ---- running ---- */
 
-static int run_one(const test *one)
-{
-    (void)fflush(NULL);
-    pid_t child = fork();
-    if (child == 0) {
-        (void)alarm(TEST_SECONDS);
-        one->run();
-        (void)fflush(NULL);
-        exit(0); /* not _exit: leak checkers report here */
-    }
-    int state = 0;
-    if (child < 0 || waitpid(child, &state, 0) != child) {
-        perror("fork");
-        return 1;
-    }
-    bool passed = WIFEXITED(state) && WEXITSTATUS(state) == 0;
-    if (WIFSIGNALED(state)) {
-        (void)fprintf(stderr, "%s: ended by signal %d\n", one->name, WTERMSIG(state));
-    }
-    (void)printf("%s %s\n", passed ? "ok    " : "FAILED", one->name);
-    return passed ? 0 : 1;
-}
-
 int harness_main(int argc, char **argv, const test *tests, size_t count)
 {
     int failed = 0;
     int first = 1;
+    bool here = false;
 
     if (argc > 1 && (strcmp(argv[1], "redis") == 0 || strcmp(argv[1], "nats") == 0)) {
         engine = argv[1];
         first = 2;
         (void)harness_url();
     }
+    if (first < argc && strcmp(argv[first], HARNESS_HERE) == 0) {
+        here = true;
+        first++;
+    }
     for (size_t i = 0; i < count; i++) {
         bool wanted = first >= argc;
         for (int at = first; at < argc; at++) {
             wanted = wanted || strcmp(argv[at], tests[i].name) == 0;
         }
-        failed += wanted ? run_one(&tests[i]) : 0;
+        if (wanted && here) {
+            tests[i].run();
+        } else if (wanted) {
+            bool passed = system_run_apart(&tests[i], argv[0], engine, TEST_SECONDS);
+            (void)printf("%s %s\n", passed ? "ok    " : "FAILED", tests[i].name);
+            failed += passed ? 0 : 1;
+        }
     }
     return failed != 0 ? 1 : 0;
 }
@@ -148,8 +138,8 @@ const char *harness_queue_name(void)
 {
     static char name[64];
     static unsigned count;
-    (void)snprintf(name, sizeof name, "t-%ld-%u-%llu", (long)getpid(), count++,
-                   (unsigned long long)harness_now_ms());
+    (void)snprintf(name, sizeof name, "t-%llu-%u-%llu", (unsigned long long)cwist_jq__process_id(),
+                   count++, (unsigned long long)harness_now_ms());
     return name;
 }
 
@@ -189,16 +179,10 @@ void harness_payload_is(const cwist_job_t *job, const char *want)
 
 uint64_t harness_now_ms(void)
 {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    return cwist_jq__now() / CWIST_JQ_MS;
 }
 
 void harness_pass_ms(unsigned ms)
 {
-    uint64_t end = harness_now_ms() + ms;
-    for (uint64_t now = harness_now_ms(); now < end; now = harness_now_ms()) {
-        struct timespec left = {(time_t)((end - now) / 1000), (long)((end - now) % 1000) * 1000000};
-        (void)nanosleep(&left, NULL);
-    }
+    cwist_jq__sleep_until(cwist_jq__after_ms(ms));
 }

@@ -12,6 +12,8 @@
 
 #include <cwist/sys/job/durable_queue_ext.h>
 
+#include "platform/compiler.h"
+
 typedef struct test {
     const char *name;
     void (*run)(void);
@@ -30,7 +32,7 @@ int harness_main(int argc, char **argv, const test *tests, size_t count);
 /* ---- checks ---- */
 
 _Noreturn void harness_fail(const char *file, int line, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+    CWIST_JQ_PRINTF(3, 4);
 
 #define CHECK(condition)                                                                           \
     ((condition) ? (void)0 : harness_fail(__FILE__, __LINE__, "not so: %s", #condition))
@@ -48,6 +50,14 @@ void harness_check_contains(const char *file, int line, const char *want, const 
 #define CHECK_OK(got) CHECK_CODE(CWIST_SUCCESS, got)
 /* The thread's error text holds these words. */
 #define CHECK_TEXT(want) harness_check_contains(__FILE__, __LINE__, want, cwist_job_last_error())
+
+/* ---- threads ---- */
+
+typedef struct harness_thread harness_thread;
+
+/* Starts a thread; join waits for its end and frees what start gave. */
+harness_thread *harness_thread_start(void (*run)(void *argument), void *argument);
+void harness_thread_join(harness_thread *thread);
 
 /* ---- servers ---- */
 

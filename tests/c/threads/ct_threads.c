@@ -1,5 +1,4 @@
 /* F06: 16 threads on one queue, mixed operations: every thread gets its own answers. */
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
@@ -60,7 +59,7 @@ static void consume(void)
     }
 }
 
-static void *work(void *argument)
+static void work(void *argument)
 {
     int thread = *(int *)argument;
     if (thread < THREADS / 2) {
@@ -68,22 +67,21 @@ static void *work(void *argument)
     } else {
         consume();
     }
-    return NULL;
 }
 
 static void threads_share_a_queue(void)
 {
-    pthread_t threads[THREADS];
+    harness_thread *threads[THREADS];
     int numbers[THREADS];
     cwist_job_conn_t *conn = harness_connect();
 
     queue = harness_queue(conn, (cwist_job_queue_opts_t){0});
     for (int i = 0; i < THREADS; i++) {
         numbers[i] = i;
-        CHECK(pthread_create(&threads[i], NULL, work, &numbers[i]) == 0);
+        threads[i] = harness_thread_start(work, &numbers[i]);
     }
     for (int i = 0; i < THREADS; i++) {
-        CHECK(pthread_join(threads[i], NULL) == 0);
+        harness_thread_join(threads[i]);
     }
     for (int owner = 0; owner < THREADS / 2; owner++) {
         for (int number = 0; number < PER_THREAD; number++) {

@@ -1,7 +1,5 @@
-/* F01, F08: handles that are closed, foreign, forked or nonsense are told, never touched. */
+/* F01: handles that are closed, foreign or nonsense are told, never touched. */
 #include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "core/api.h"
 #include "harness.h"
@@ -92,29 +90,8 @@ static void many_handles(void)
     CHECK_INT(0, cwist_job_live_handles());
 }
 
-static void a_forked_child_has_a_table_of_its_own(void)
-{
-    void *taken = NULL;
-    void *handle = cwist_jq__handle_new(new_object(CWIST_JQ_KIND_QUEUE));
-    pid_t child = fork();
-    if (child == 0) {
-        bool told = get_code(handle, CWIST_JQ_KIND_QUEUE) == CWIST_ERROR_CLOSED &&
-                    strstr(cwist_job_last_error(), "another process") != NULL;
-        void *own = cwist_jq__handle_new(new_object(CWIST_JQ_KIND_QUEUE));
-        bool works = get_code(own, CWIST_JQ_KIND_QUEUE) == CWIST_SUCCESS;
-        _exit(told && works ? 0 : 1);
-    }
-    int state = 0;
-    CHECK(waitpid(child, &state, 0) == child);
-    CHECK_INT(0, state);
-    CHECK_INT(CWIST_SUCCESS, get_code(handle, CWIST_JQ_KIND_QUEUE));
-    CHECK_INT(CWIST_SUCCESS, cwist_jq__handle_take(&taken, handle, CWIST_JQ_KIND_QUEUE, "queue"));
-    cwist_jq__unref(taken);
-}
-
 TEST_MAIN({"a_handle_lives_until_it_is_taken", a_handle_lives_until_it_is_taken},
           {"a_place_that_is_used_again_is_not_the_old_handle",
            a_place_that_is_used_again_is_not_the_old_handle},
           {"kinds_and_nonsense_are_told_apart", kinds_and_nonsense_are_told_apart},
-          {"many_handles", many_handles},
-          {"a_forked_child_has_a_table_of_its_own", a_forked_child_has_a_table_of_its_own})
+          {"many_handles", many_handles})

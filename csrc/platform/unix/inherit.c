@@ -1,15 +1,16 @@
 /*
- * libnats 3.4 does not make its sockets close-on-exec and does not show them. So they are found:
- * what is new among the descriptors after a connect and leads to the server's port is one of them.
- * A program started by another thread in between still inherits it; docs/states.md says so.
+ * Descriptors that become close-on-exec after their birth. A program started by another thread in
+ * between still inherits them; docs/states.md says so.
  */
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "nats/jetstream.h"
+#include "platform/inherit.h"
 
 #define FD_LIMIT (CWIST_JQ_FD_WORDS * 64)
 
