@@ -22,7 +22,7 @@ enum cwist_job_error_code {
     CWIST_ERROR_CLOSED = -22,          /* the handle is closed or belongs to another process */
     CWIST_ERROR_UNSUPPORTED = -23,     /* this build or this server cannot do it */
     CWIST_ERROR_TOO_LARGE = -24,       /* payload over the engine's limit; nothing was sent */
-    CWIST_ERROR_DENIED = -25,          /* credentials or rights are missing */
+    CWIST_ERROR_DENIED = -25,          /* credentials or rights are missing; a bad certificate */
     CWIST_ERROR_OUTCOME_UNKNOWN = -26, /* sent, but the reply was lost: done or not done */
     CWIST_ERROR_REFUSED = -27,         /* the server refused (memory, disk, read-only, loading) */
     CWIST_ERROR_CONFLICT = -28,        /* what exists on the server is configured differently */
@@ -75,10 +75,14 @@ CWIST_API void cwist_job_conn_opts_init(cwist_job_conn_opts_t *opts);
 
 /*
  * Connects to url: redis://[user:pass@]host[:port][/db], rediss://, unix:///path[?db=N],
- * nats://[user:pass@]host:port[,host:port], tls://. A password may be percent-encoded. opts may be
- * NULL. On success *conn is yours to close, else NULL. Errors: INVALID_PARAM, IO, DENIED,
- * UNSUPPORTED (the engine is not in this build, TLS is missing, the server is too old, JetStream is
- * off).
+ * nats://[user:pass@]host:port[,host:port], tls://. A password may be percent-encoded. rediss://
+ * and tls:// are encrypted: certificate and host name are checked, by the system's authorities, and
+ * may end in ?tls_ca=FILE&tls_cert=FILE&tls_key=FILE&tls_verify=no: the authorities to trust
+ * instead, our certificate and its key (PEM, no password), and no check at all. The files are read
+ * here. opts may be NULL. On success *conn is yours to close, else NULL. Errors: INVALID_PARAM
+ * (also for a file that cannot be used), IO, PROTOCOL (this is no server of that kind), DENIED
+ * (credentials, or a certificate that one side does not accept), UNSUPPORTED (the engine or TLS is
+ * not in this build, the server is too old, JetStream is off).
  */
 CWIST_API cwist_error_t cwist_job_conn_open(cwist_job_conn_t **conn, const char *url,
                                             const cwist_job_conn_opts_t *opts);
