@@ -54,8 +54,8 @@ def connect(
         The connection. Close it, or use it in a with statement.
 
     Raises:
-        InvalidParam: The URL or a timeout is wrong, or there is no URL, or a file that the URL names
-            cannot be used.
+        InvalidParam: The URL or a timeout is wrong, there is no URL, or a file that it names cannot
+            be used.
         ConnectionFailed: No server answered within the operation timeout.
         ProtocolError: What answered is no server of that kind, or does not encrypt.
         Denied: The server refused the credentials, or one side the other's certificate.

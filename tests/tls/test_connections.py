@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import ssl
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -21,6 +22,7 @@ from tests.fault.support import (
     must_claim,
     took,
 )
+from tests.observers import RedisObserver
 from tests.proxy import UP, Proxy
 from tests.tls.impostor import Impostor
 from tests.waiting import Background, eventually
@@ -54,6 +56,39 @@ def test_a_big_payload_both_ways(
     job.ack()
 
 
+def _answer_in_records(listener: socket.socket, context: ssl.SSLContext, *answer: bytes) -> None:
+    """Answers the first words of a client, each part a record of TLS, and all in one packet."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    session = context.wrap_bio(incoming, outgoing, server_side=True)
+    client, _ = listener.accept()
+    with client:
+        client.settimeout(5.0)
+        for step in (session.do_handshake, session.read):
+            while True:
+                try:
+                    step()
+                    break
+                except ssl.SSLWantReadError:
+                    client.sendall(outgoing.read())
+                    incoming.write(client.recv(65536))
+        for part in answer:
+            session.write(part)
+        client.sendall(outgoing.read())
+
+
+def test_records_that_come_together(certificates: Certificates) -> None:
+    """The socket tells of them once; what waits behind the first is not forgotten."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificates.file("good.pem"), certificates.file("good.key"))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        answer = (b"*2\r\n$7\r\n", b"version\r\n", b"$5\r\n7.0.0", b"\r\n")
+        server = Background(_answer_in_records, listener, context, *answer)
+        url = f"rediss://127.0.0.1:{listener.getsockname()[1]}{certificates.query}"
+        # The server ends after that, which a connection that is there does not mind.
+        cwist_jq.connect(url, operation_timeout=1.0, connect_timeout=1.0).close()
+        server.result()
+
+
 # ---- the other side does not encrypt, or we do not ----
 
 
@@ -79,7 +114,6 @@ def test_a_server_that_does_not_encrypt(plain: servers.Server, scheme: str, engi
     assert b"never-told" not in plain.log.read_bytes()
 
 
-@pytest.mark.engine("redis")
 @pytest.mark.parametrize("answer", [b"-ERR unknown command\r\n", b"HTTP/1.1 400 Bad\r\n\r\n"])
 def test_a_server_that_answers_in_plain_text(answer: bytes) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -131,6 +165,45 @@ def test_each_server_of_a_list_has_its_own_name(
         cwist_jq.connect(url).close()
     assert fake.handshakes > 0
     assert fake.received == b""
+
+
+# ---- a cluster ----
+
+
+@pytest.fixture
+def cluster(make_tls_server: Callable[..., Any]) -> list[Any]:
+    """Two nodes, each with half of the slots, that also encrypt between each other."""
+    config = {"cluster-enabled": "yes", "tls-cluster": "yes"}
+    nodes = [make_tls_server(config=config) for _ in range(2)]
+    clients = [RedisObserver(node.url).client for node in nodes]
+    clients[0].execute_command("CLUSTER ADDSLOTSRANGE", 0, 8191)
+    clients[1].execute_command("CLUSTER ADDSLOTSRANGE", 8192, 16383)
+    clients[0].execute_command("CLUSTER MEET", nodes[1].host, nodes[1].tls_port)
+    for client in clients:
+
+        def ready(client: Any = client) -> bool:
+            return bool(client.execute_command("CLUSTER INFO")["cluster_state"] == "ok")
+
+        eventually(ready)
+        client.close()
+    return nodes
+
+
+@pytest.mark.engine("redis")
+def test_a_redirect_is_followed_encrypted(
+    cluster: list[Any], open_queue: Callable[..., Any]
+) -> None:
+    """Whatever node has the slot of a queue: the options are those of the URL."""
+    for name in ("one", "two", "three", "four"):  # slots of both nodes
+        queue = open_queue(cluster[0].tls_url, name)
+        queue.enqueue(name.encode())
+        job = must_claim(queue)
+        assert job.payload == name.encode()
+        job.ack()
+    for node in cluster:
+        keys = RedisObserver(node.url).client
+        assert keys.dbsize() > 0
+        keys.close()
 
 
 # ---- a handshake that does not end ----
