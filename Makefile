@@ -53,11 +53,11 @@ test-c: build
 test-python: build
 	@echo "test: pytest, $(WORKERS) at once, then those that need the machine alone"
 	@result=0; \
-	$(PY) -m pytest -q --timeout 300 -n $(WORKERS) -m "not alone" tests || result=1; \
-	$(PY) -m pytest -q --timeout 300 -m alone tests || result=1; \
+	$(PY) -m pytest -q --timeout 300 -n $(WORKERS) -m "not alone" --ignore tests/install tests || result=1; \
+	$(PY) -m pytest -q --timeout 300 -m alone --ignore tests/install tests || result=1; \
 	exit $$result
 
-check: check-format check-lint check-types check-headers check-gcc check-clang check-asan check-tsan check-valgrind ## Format, lint, types, warnings, exports, sanitizers
+check: check-format check-lint check-types check-headers check-gcc check-clang check-asan check-tsan check-valgrind check-man check-abi ## Format, lint, types, warnings, exports, sanitizers, man pages, ABI
 	@echo "check: all clean"
 
 check-format: | setup
@@ -113,6 +113,22 @@ wheel: .venv/packaging ## Build a wheel for other machines, check it, and try it
 
 sdist-check: | setup ## Build from the sdist without a network, and with each needed piece missing
 	@.ci/sdist-check
+
+.PHONY: check-man check-abi abi-baseline install-check
+check-man: | setup
+	@echo "check: man pages"
+	@.ci/check_man
+
+check-abi: build-c
+	@echo "check: ABI"
+	@$(PY) csrc/tools/check_abi.py build/c/libcwist_jq.so
+
+abi-baseline: build-c ## Accept the ABI as it is now: csrc/abi
+	@$(PY) csrc/tools/check_abi.py --renew build/c/libcwist_jq.so
+
+install-check: build ## Install the C library, and run a project that uses it, in each way that there is
+	@echo "check: installed trees"
+	@$(PY) -m pytest -q --timeout 300 tests/install
 
 demo: .venv/native ## Show the queue at work on private servers of both engines, in about 10 s
 	@$(PY) -m benchmarks.demo
