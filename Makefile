@@ -4,6 +4,8 @@ PY := .venv/bin/python
 SERVERS ?= all
 # Most tests wait more than they work: more of them at once than there are processors.
 WORKERS ?= 4
+# tests/install needs a wheel, so it has a target of its own.
+SUITE := --ignore tests/install tests
 JOBS ?= $(shell nproc 2>/dev/null || echo 1)
 
 C_FILES = $(shell find csrc include tests/c -name '*.[ch]' 2>/dev/null)
@@ -53,8 +55,8 @@ test-c: build
 test-python: build
 	@echo "test: pytest, $(WORKERS) at once, then those that need the machine alone"
 	@result=0; \
-	$(PY) -m pytest -q --timeout 300 -n $(WORKERS) -m "not alone" --ignore tests/install tests || result=1; \
-	$(PY) -m pytest -q --timeout 300 -m alone --ignore tests/install tests || result=1; \
+	$(PY) -m pytest -q --timeout 300 -n $(WORKERS) -m "not alone" $(SUITE) || result=1; \
+	$(PY) -m pytest -q --timeout 300 -m alone $(SUITE) || result=1; \
 	exit $$result
 
 check: check-format check-lint check-types check-headers check-gcc check-clang check-asan check-tsan check-valgrind check-man check-abi ## Format, lint, types, warnings, exports, sanitizers, man pages, ABI
@@ -126,7 +128,7 @@ check-abi: build-c
 abi-baseline: build-c ## Accept the ABI as it is now: csrc/abi
 	@$(PY) csrc/tools/check_abi.py --renew build/c/libcwist_jq.so
 
-install-check: build ## Install the C library, and run a project that uses it, in each way that there is
+install-check: build wheel ## Install the C library, and run a project that uses it, in each way
 	@echo "check: installed trees"
 	@$(PY) -m pytest -q --timeout 300 tests/install
 
