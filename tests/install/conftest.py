@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -87,6 +88,23 @@ class Programs:
             assert said == f"done {COUNT} retried 1 sum {sum(range(COUNT))}\n"
 
 
+@dataclass(frozen=True)
+class Installed:
+    """The wheel, installed into a folder of its own."""
+
+    folder: Path
+
+    def config(self, *options: str) -> str:
+        """What cwist-jq-config prints."""
+        program = self.folder / "bin" / "cwist-jq-config"
+        return output(program, *options, env={"PYTHONPATH": str(self.folder)}).strip()
+
+    def ask(self, expression: str) -> str:
+        """The text of an expression in Python, outside the tree."""
+        program = f"import cwist_jq; print({expression})"
+        return output(sys.executable, "-c", program, cwd=self.folder).strip()
+
+
 def _install(build: Path, folder: Path) -> Tree:
     """Installs a build, and moves the tree to where nobody expects it."""
     first = folder / "first"
@@ -115,6 +133,19 @@ def make_tree(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Tree]:
         return _install(build, folder)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """The one wheel in dist/."""
+    found = list((ROOT / "dist").glob("cwist_jq-*.whl"))
+    if len(found) != 1:
+        pytest.skip(f"dist/ holds {len(found)} wheels (make wheel makes one)")
+    folder = tmp_path_factory.mktemp("wheel") / "installed here"
+    pip = [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check"]
+    install = ["install", "--no-deps", "--no-index", "--target", str(folder), str(found[0])]
+    subprocess.run([*pip, *install], check=True)
+    return Installed(folder)
 
 
 @pytest.fixture(scope="session")
