@@ -141,7 +141,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     found = list((ROOT / "dist").glob("cwist_jq-*.whl"))
     if len(found) != 1:
         pytest.skip(f"dist/ holds {len(found)} wheels (make wheel makes one)")
-    folder = tmp_path_factory.mktemp("wheel") / "installed here"
+    folder = tmp_path_factory.mktemp("wheel") / "installed"
     pip = [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check"]
     install = ["install", "--no-deps", "--no-index", "--target", str(folder), str(found[0])]
     subprocess.run([*pip, *install], check=True)
