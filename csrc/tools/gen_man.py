@@ -188,7 +188,7 @@ def marked(word, names, own):
 def sentences(words):
     """Lines of text: one sentence in each, as mdoc wants, and none too long."""
     lines = []
-    for sentence in re.split(r"(?<=[A-Za-z0-9)][.:;]) ", " ".join(words)):
+    for sentence in re.split(r"(?<=[A-Za-z0-9)][.]) ", " ".join(words)):
         lines += textwrap.wrap(sentence, 78, break_long_words=False, break_on_hyphens=False)
     return [escape(line) for line in lines]
 
