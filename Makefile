@@ -4,9 +4,11 @@ PY := .venv/bin/python
 SERVERS ?= all
 # Most tests wait more than they work: more of them at once than there are processors.
 WORKERS ?= 4
+# tests/install needs a wheel, so it has a target of its own.
+SUITE := --ignore tests/install tests
 JOBS ?= $(shell nproc 2>/dev/null || echo 1)
 
-C_FILES = $(shell find csrc include tests/c -name '*.[ch]' 2>/dev/null)
+C_FILES = $(shell find csrc include tests/c -name '*.[ch]' -o -name '*.cpp' 2>/dev/null)
 NATIVE_INPUTS := $(shell find csrc include -name '*.[ch]' -o -name '*.lua' -o -name '*.py' -o -name '*.txt' -o -name '*.in') \
 	setup.py pyproject.toml $(wildcard packaging/cwist_build/*.py) \
 	$(wildcard cwist_jq/*.c cwist_jq/*.h cwist_jq/_ffi_build.py)
@@ -53,11 +55,11 @@ test-c: build
 test-python: build
 	@echo "test: pytest, $(WORKERS) at once, then those that need the machine alone"
 	@result=0; \
-	$(PY) -m pytest -q --timeout 300 -n $(WORKERS) -m "not alone" tests || result=1; \
-	$(PY) -m pytest -q --timeout 300 -m alone tests || result=1; \
+	$(PY) -m pytest -q --timeout 300 -n $(WORKERS) -m "not alone" $(SUITE) || result=1; \
+	$(PY) -m pytest -q --timeout 300 -m alone $(SUITE) || result=1; \
 	exit $$result
 
-check: check-format check-lint check-types check-headers check-gcc check-clang check-asan check-tsan check-valgrind ## Format, lint, types, warnings, exports, sanitizers
+check: check-format check-lint check-types check-headers check-gcc check-clang check-asan check-tsan check-valgrind check-man check-abi ## Format, lint, types, warnings, exports, sanitizers, man pages, ABI
 	@echo "check: all clean"
 
 check-format: | setup
@@ -113,6 +115,22 @@ wheel: .venv/packaging ## Build a wheel for other machines, check it, and try it
 
 sdist-check: | setup ## Build from the sdist without a network, and with each needed piece missing
 	@.ci/sdist-check
+
+.PHONY: check-man check-abi abi-baseline install-check
+check-man: | setup
+	@echo "check: man pages"
+	@.ci/check_man
+
+check-abi: build-c
+	@echo "check: ABI"
+	@$(PY) csrc/tools/check_abi.py build/c/libcwist_jq.so
+
+abi-baseline: build-c ## Accept the ABI as it is now: csrc/abi
+	@$(PY) csrc/tools/check_abi.py --renew build/c/libcwist_jq.so
+
+install-check: build wheel ## Install the C library, and run a project that uses it, in each way
+	@echo "check: installed trees"
+	@$(PY) -m pytest -q --timeout 300 tests/install
 
 demo: .venv/native ## Show the queue at work on private servers of both engines, in about 10 s
 	@$(PY) -m benchmarks.demo

@@ -66,18 +66,20 @@ def test_an_absent_part_says_so(tmp_path: Path, absent: str) -> None:
 MISSING = {
     "hiredis": (
         [],
-        "hiredis 0.14 or newer is missing: install libhiredis-dev (apt), hiredis-dev (apk), "
-        "hiredis-devel (dnf), hiredis (brew), or configure with -DCWIST_JQ_WITH_REDIS=OFF",
+        "hiredis 0.14 or newer is missing: apt install libhiredis-dev, or apk add hiredis-dev, "
+        "or dnf install hiredis-devel, or brew install hiredis, "
+        "or configure with -DCWIST_JQ_WITH_REDIS=OFF",
     ),
     "libnats": (
         ["-DCWIST_JQ_WITH_REDIS=OFF"],
-        "libnats 3.4 or newer is missing: install libnats-dev (apt), cnats (brew), "
+        "libnats 3.4 or newer is missing: apt install libnats-dev, or brew install cnats, "
         "or configure with -DCWIST_JQ_WITH_NATS=OFF",
     ),
     "openssl": (
         ["-DCWIST_JQ_WITH_NATS=OFF"],
-        "openssl 1.1.1 or newer is missing: install libssl-dev (apt), openssl-dev (apk), "
-        "openssl-devel (dnf), openssl (brew), or configure with -DCWIST_JQ_WITH_TLS=OFF",
+        "openssl 1.1.1 or newer is missing: apt install libssl-dev, or apk add openssl-dev, "
+        "or dnf install openssl-devel, or brew install openssl, "
+        "or configure with -DCWIST_JQ_WITH_TLS=OFF",
     ),
 }
 
@@ -98,23 +100,35 @@ def test_a_missing_library_is_named_with_its_packages(tmp_path: Path, module: st
 
 
 def test_missing_programs_are_named_with_their_packages(tmp_path: Path) -> None:
-    for name, option, line in (
+    no_pkg_config = ["-DPKG_CONFIG_EXECUTABLE=/nonexistent"]
+    # CMake looks for programs nowhere, and is told where those are that it needs by itself.
+    no_python = [
+        "-DCMAKE_FIND_USE_SYSTEM_ENVIRONMENT_PATH=OFF",
+        "-DCMAKE_FIND_USE_CMAKE_SYSTEM_PATH=OFF",
+    ]
+    for variable, program in (
+        ("CMAKE_C_COMPILER", "cc"),
+        ("CMAKE_MAKE_PROGRAM", "make"),
+        ("PKG_CONFIG_EXECUTABLE", "pkg-config"),
+    ):
+        no_python.append(f"-D{variable}={shutil.which(program)}")
+    for name, options, line in (
         (
             "pkg-config",
-            "-DPKG_CONFIG_EXECUTABLE=/nonexistent",
-            "pkg-config is missing: install pkg-config (apt), pkgconf (apk), "
-            "pkgconf-pkg-config (dnf), pkgconf (brew)",
+            no_pkg_config,
+            "pkg-config is missing: apt install pkg-config, or apk add pkgconf, "
+            "or dnf install pkgconf-pkg-config, or brew install pkgconf",
         ),
         (
             "python",
-            "-DCWIST_JQ_PYTHON=CWIST_JQ_PYTHON-NOTFOUND",
-            "",
+            no_python,
+            "python3 is missing: apt install python3, or apk add python3, "
+            "or dnf install python3, or brew install python",
         ),
     ):
-        done = configure(tmp_path / name, option)
-        if line:
-            assert done.returncode != 0
-            assert line in [said.strip() for said in done.stderr.splitlines()]
+        done = configure(tmp_path / name, *options)
+        assert done.returncode != 0
+        assert line in [said.strip() for said in done.stderr.splitlines()]
 
 
 def test_the_shared_library_has_a_soname_of_its_abi() -> None:
