@@ -109,7 +109,7 @@ check-valgrind: | setup
 	@.ci/build_c build/valgrind "-DCWIST_JQ_TEST_WRAPPER=$(VALGRIND)"
 	@$(PY) -m tests.run_c build/valgrind
 
-.venv/packaging: packaging/requirements.txt | setup
+.venv/packaging: packaging/requirements.txt packaging/repair-tools.txt | setup
 	@echo "packaging: installing packaging/requirements.txt"
 	@$(PY) -m pip install -q --disable-pip-version-check -r packaging/requirements.txt
 	@touch $@

@@ -9,6 +9,7 @@ result is written to the folder.
 
 import argparse
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -46,7 +47,7 @@ def library_folders() -> list[Path]:
         command = [PKG_CONFIG, "--variable=libdir", module]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode == 0 and done.stdout.strip():
-            found.append(Path(done.stdout.strip()))
+            found.append(Path(done.stdout.strip()).resolve())
     return list(dict.fromkeys(found))
 
 
@@ -58,7 +59,7 @@ def repair(wheel: Path, folder: Path) -> Path:
         tool = [sys.executable, "-m", "delvewheel", "repair", "--add-path", places]
         run(*tool, "-w", str(folder), str(wheel))
     elif sys.platform == "darwin":
-        run("delocate-wheel", "-w", str(folder), str(wheel))
+        run("delocate-wheel", "--require-archs", platform.machine(), "-w", str(folder), str(wheel))
     else:
         places = [*map(str, folders), os.environ.get("LD_LIBRARY_PATH", "")]
         tool = [sys.executable, "-m", "auditwheel", "repair"]
