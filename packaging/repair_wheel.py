@@ -47,7 +47,7 @@ def library_folders() -> list[Path]:
         command = [PKG_CONFIG, "--variable=libdir", module]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode == 0 and done.stdout.strip():
-            found.append(Path(done.stdout.strip()).resolve())
+            found.append(Path(done.stdout.strip()).resolve())  # vcpkg's has dots in it
     return list(dict.fromkeys(found))
 
 
