@@ -135,6 +135,20 @@ def test_a_package_that_cannot_be_imported(tree: Path) -> None:
 # ---- repair_wheel ----
 
 
+def test_each_system_has_its_tool() -> None:
+    """K04: on macOS the architecture of everything inside must be that of the tag."""
+    wheel = Path("cwist_jq-0.1.0-cp39-abi3-macosx_11_0_arm64.whl")
+    command = repair_wheel.tool("darwin", wheel, [])
+    assert command == ["delocate-wheel", "--require-archs", "arm64", str(wheel)]
+    with pytest.raises(repair_wheel.RepairError, match="not for macOS"):
+        repair_wheel.tool("darwin", Path("cwist_jq-0.1.0-py3-none-any.whl"), [])
+    places = [Path("/installed/wheel-windows/lib")]
+    command = repair_wheel.tool("win32", Path("x.whl"), places)
+    assert command[1:4] == ["-m", "delvewheel", "repair"]
+    assert command[command.index("--add-path") + 1] == "/installed/wheel-windows/bin"
+    assert "auditwheel" in repair_wheel.tool("linux", Path("x.whl"), [])
+
+
 def test_bundled_libraries_get_their_names_back(tree: Path) -> None:
     (tree / "cwist_jq.libs/libcrypto-aa01e614.so.3").write_text("")
     (tree / "cwist_jq.libs/hiredis-7ea2b1f0c9d84e66.dll").write_text("")
