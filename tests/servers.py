@@ -234,7 +234,7 @@ class Server:
 
     def kill(self) -> None:
         """Ends the server as a crash does."""
-        self._end(signal.SIGKILL, 20.0)
+        self._end(watchdog.CRASH, 20.0)
 
     def _end(self, how: signal.Signals, timeout: float) -> None:
         process = self._process
@@ -242,7 +242,8 @@ class Server:
             return
         if process.poll() is None:
             process.send_signal(how)
-            process.send_signal(signal.SIGCONT)
+            if sys.platform != "win32":
+                process.send_signal(signal.SIGCONT)
             try:
                 process.wait(timeout)
             except subprocess.TimeoutExpired:
