@@ -6,7 +6,7 @@ Each name stands for a pair <name>.pem and <name>.key:
     good      localhost, 127.0.0.1 and ::1
     name      localhost, no address
     other     other.example
-    expired   as good, but over since yesterday
+    expired   as good, but over since 2020
     self      as good, signed by itself
     client    what a client shows
 
@@ -28,6 +28,28 @@ NAMES = {
 }
 _KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
 
+_AUTHORITY = """
+[ca]
+default_ca = authority
+[authority]
+certificate = ca.pem
+private_key = ca.key
+database = index.txt
+new_certs_dir = .
+rand_serial = yes
+default_md = sha256
+policy = policy
+[policy]
+commonName = supplied
+"""
+
+#: What Python from 3.13 on wants to see.
+_STRICT = """
+basicConstraints = critical,CA:FALSE
+subjectKeyIdentifier = hash
+authorityKeyIdentifier = keyid
+"""
+
 
 class Certificates:
     """A folder with them."""
@@ -35,10 +57,12 @@ class Certificates:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
+        self.file("ca.conf").write_text(_AUTHORITY)
+        self.file("index.txt").touch()
         self._signed_by_itself("ca", "CA:TRUE", LOCAL)
         self._signed_by_itself("self", "CA:FALSE", LOCAL)
         for name, hosts in NAMES.items():
-            self._signed(name, hosts, days=-1 if name == "expired" else 2)
+            self._signed(name, hosts)
         both = self.file("client.pem").read_text() + self.file("client.key").read_text()
         self.file("both.pem").write_text(both)
         self._openssl(
@@ -65,16 +89,20 @@ class Certificates:
             *("req", "-x509", *_KEY, "-keyout", f"{name}.key", "-out", f"{name}.pem"),
             *("-subj", f"/CN=cwist_jq test {name}", "-days", "2"),
             *("-addext", f"basicConstraints=critical,{basic}"),
+            *("-addext", "keyUsage=critical,keyCertSign,cRLSign,digitalSignature"),
             *("-addext", f"subjectAltName={hosts}"),
         )
 
-    def _signed(self, name: str, hosts: str, days: int) -> None:
-        self.file(f"{name}.ext").write_text(f"subjectAltName={hosts}\n")
+    def _signed(self, name: str, hosts: str) -> None:
+        self.file(f"{name}.ext").write_text(f"subjectAltName={hosts}\n{_STRICT}")
         self._openssl(
             *("req", *_KEY, "-keyout", f"{name}.key", "-out", f"{name}.csr"),
             *("-subj", f"/CN=cwist_jq test {name}"),
         )
+        # Only the command `ca` takes dates in every version of OpenSSL.
+        dates = ("-startdate", "20200101000000Z", "-enddate", "20200102000000Z")
         self._openssl(
-            *("x509", "-req", "-in", f"{name}.csr", "-out", f"{name}.pem", "-days", str(days)),
-            *("-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-extfile", f"{name}.ext"),
+            *("ca", "-batch", "-notext", "-config", "ca.conf", "-extfile", f"{name}.ext"),
+            *("-in", f"{name}.csr", "-out", f"{name}.pem"),
+            *(dates if name == "expired" else ("-days", "2")),
         )

@@ -66,7 +66,7 @@ def _backends(metafunc: pytest.Metafunc) -> list[Backend]:
     found = []
     for engine in engines:
         kinds = servers.KINDS[engine] if which == "all" else [servers.pinned(engine)]
-        if "tls" in definition.path.parts:
+        if definition.path.parent.name == "tls":
             kinds = [servers.TLS_KINDS[engine]]
         # What set-up found missing in the distribution is no gap; a missing program is.
         found += [Backend(engine, kind) for kind in kinds if not servers.known_absent(engine, kind)]

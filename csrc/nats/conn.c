@@ -52,11 +52,14 @@ static bool note_attempt(cwist_jq__nats *nats, cwist_jq__link *link, int code, b
 
 /*
  * A server that wants a certificate from its clients tells it, with TLS 1.3, only when the
- * handshake is over. libnats says then that it got nothing in answer to its first words.
+ * handshake is over. libnats 3.4 says then that it got nothing in answer to its first words, a
+ * newer one that the connection is closed.
  */
 static void guess_at_certificate(void)
 {
-    if (strstr(cwist_jq__error_text(), "got ''") != NULL) {
+    const char *text = cwist_jq__error_text();
+
+    if (strstr(text, "got ''") != NULL || strstr(text, "Connection Closed") != NULL) {
         cwist_jq__error_prefix("perhaps the server wants a certificate of ours (tls_cert): ");
     }
 }
