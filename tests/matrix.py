@@ -265,7 +265,8 @@ def main() -> int:
         except BlockingIOError:
             say("another one is at work in build/matrix")
             return 1
-        return run(options.root or list(ROOTS), ["check", "test"] if options.check else ["test"])
+        targets = [*(["check"] if options.check else []), "test", "install-check"]
+        return run(options.root or list(ROOTS), targets)
 
 
 if __name__ == "__main__":
