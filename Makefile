@@ -113,7 +113,8 @@ check-valgrind: | setup
 
 .venv/packaging: packaging/requirements.txt packaging/repair-tools.txt | setup
 	@echo "packaging: installing packaging/requirements.txt"
-	@$(PY) -m pip install -q --disable-pip-version-check -r packaging/requirements.txt
+	@$(PY) -m pip install -q --disable-pip-version-check -r packaging/requirements.txt \
+		>build/packaging.log 2>&1 || { cat build/packaging.log; exit 1; }
 	@touch $@
 
 wheel: .venv/packaging ## Build a wheel for other machines, check it, and try it with both engines

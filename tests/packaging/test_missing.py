@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-
-import cwist_jq
 
 ROOT = Path(__file__).parents[2]
 
@@ -154,9 +153,8 @@ def test_a_switch_that_says_nothing(tmp_path: Path, switch: str, value: str, lin
 def test_the_library_of_the_system(tmp_path: Path) -> None:
     done = build(tmp_path, CWIST_JQ_SYSTEM="1", **modules_but(tmp_path / "modules"))
     assert done.returncode != 0
-    assert (
-        f"cwist-jq {cwist_jq.__version__} or newer is missing: apt install libcwist" in done.stderr
-    )
+    line = "cwist-jq .* or newer is missing: apt install libcwist-jq-dev, or unset CWIST_JQ_SYSTEM"
+    assert re.search(line, done.stderr)
 
 
 def test_a_free_threaded_python_that_is_too_old(tmp_path: Path) -> None:
