@@ -255,6 +255,28 @@ def test_a_claim_whose_handshake_stalls_can_be_woken(
 # ---- a connection that breaks or rests ----
 
 
+def test_calls_to_a_dead_server_fail_in_time_and_work_afterwards(
+    own_server: Any, open_queue: Callable[..., Any], queue_name: str
+) -> None:
+    queue = open_queue(own_server.url, queue_name, operation_timeout=1.0)
+    queue.enqueue(b"held")
+    own_server.kill()
+    # Over TLS libnats may see the end of the connection only after it has sent.
+    with fails_within((cwist_jq.ConnectionFailed, cwist_jq.OutcomeUnknown), 1.0):
+        queue.enqueue(b"lost")
+    with fails_within(cwist_jq.ConnectionFailed, 0.7, least=0.65):
+        queue.claim(0.7)
+    with fails_within(cwist_jq.ConnectionFailed, 1.0, least=0.9):
+        queue.dead_count()
+    own_server.start()
+    queue.enqueue(b"after")
+    jobs = [must_claim(queue) for _ in range(2)]
+    assert sorted(job.payload for job in jobs) == [b"after", b"held"]
+    for job in jobs:
+        job.ack()
+    assert queue.claim(0.2) is None
+
+
 def test_no_signal_ends_the_program(
     start: Callable[..., Child], proxy: Proxy, proxy_url: str, queue_name: str
 ) -> None:
