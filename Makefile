@@ -7,8 +7,8 @@ WORKERS ?= 4
 JOBS ?= $(shell nproc 2>/dev/null || echo 1)
 
 C_FILES = $(shell find csrc include tests/c -name '*.[ch]' 2>/dev/null)
-NATIVE_INPUTS := $(shell find csrc include -name '*.[ch]' -o -name '*.lua' -o -name '*.py' -o -name '*.txt') \
-	setup.py pyproject.toml \
+NATIVE_INPUTS := $(shell find csrc include -name '*.[ch]' -o -name '*.lua' -o -name '*.py' -o -name '*.txt' -o -name '*.in') \
+	setup.py pyproject.toml $(wildcard packaging/cwist_build/*.py) \
 	$(wildcard cwist_jq/*.c cwist_jq/*.h cwist_jq/_ffi_build.py)
 
 ASAN_ENV := ASAN_OPTIONS=detect_leaks=1:abort_on_error=1:detect_stack_use_after_return=1 \
@@ -21,7 +21,7 @@ VALGRIND := valgrind;-q;--suppressions=$(CURDIR)/tests/sanitizers/valgrind.supp;
 # The tests have time limits: two suites at once (make -j) would slow each other down.
 .NOTPARALLEL:
 .PHONY: help setup build build-c test test-c test-python check demo clean \
-	check-format check-lint check-types check-headers check-gcc check-clang check-asan check-tsan \
+	wheel sdist-check check-format check-lint check-types check-headers check-gcc check-clang check-asan check-tsan \
 	check-valgrind
 
 help: ## Show this list
@@ -103,11 +103,26 @@ check-valgrind: | setup
 	@.ci/build_c build/valgrind "-DCWIST_JQ_TEST_WRAPPER=$(VALGRIND)"
 	@$(PY) -m tests.run_c build/valgrind
 
+.venv/packaging: packaging/requirements.txt | setup
+	@echo "packaging: installing packaging/requirements.txt"
+	@$(PY) -m pip install -q --disable-pip-version-check -r packaging/requirements.txt
+	@touch $@
+
+wheel: .venv/packaging ## Build a wheel for other machines, check it, and try it with both engines
+	@.ci/wheel
+
+sdist-check: | setup ## Build from the sdist without a network, and with each needed piece missing
+	@.ci/sdist-check
+
 demo: .venv/native ## Show the queue at work on private servers of both engines, in about 10 s
 	@$(PY) -m benchmarks.demo
 
+.PHONY: matrix
+matrix: ## The suite and the packages in roots of Debian 12, 13 and testing; as root; ROOTS="debian13"
+	@.ci/matrix $(if $(CHECK),--check) $(ROOTS)
+
 clean: ## Remove what was built; the servers and .venv stay
-	rm -rf build dist *.egg-info cwist_jq/*.so .venv/native .mypy_cache .pytest_cache .ruff_cache
-	find csrc cwist_jq tests benchmarks -type d "(" -name __pycache__ -o -name .ruff_cache ")" -prune -exec rm -rf {} +
+	rm -rf build dist *.egg-info cwist_jq/*.so cwist_jq/include cwist_jq/lib .venv/native .mypy_cache .pytest_cache .ruff_cache
+	find csrc cwist_jq packaging tests benchmarks -type d "(" -name __pycache__ -o -name .ruff_cache ")" -prune -exec rm -rf {} +
 
 $(shell mkdir -p build)

@@ -17,6 +17,7 @@ What the library has to say goes to the logger "cwist_jq".
 from __future__ import annotations
 
 from cwist_jq._version import __version__
+from cwist_jq.build_flags import get_include, get_library_dirs
 from cwist_jq.connection import Connection, connect
 from cwist_jq.errors import (
     Closed,
@@ -61,4 +62,6 @@ __all__ = [
     "Unsupported",
     "__version__",
     "connect",
+    "get_include",
+    "get_library_dirs",
 ]

@@ -18,8 +18,9 @@ from . import servers
 
 
 def _choices(which: str) -> list[list[str]]:
-    """The server words of each round: the pinned pair, then the distribution's pair."""
-    rounds = []
+    """The server words of each round: the pinned pair, then further ones while a server is new."""
+    rounds: list[list[str]] = []
+    seen: set[str] = set()
     for number in range(1 if which == "pinned" else max(map(len, servers.KINDS.values()))):
         words = []
         for engine, kinds in servers.KINDS.items():
@@ -27,7 +28,9 @@ def _choices(which: str) -> list[list[str]]:
             if servers.known_absent(engine, kind):
                 kind = servers.pinned(engine)
             words.append(f"{engine}={kind}")
-        rounds.append(words)
+        if not seen.issuperset(words):
+            rounds.append(words)
+            seen.update(words)
     return rounds
 
 

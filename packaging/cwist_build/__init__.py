@@ -1,0 +1,1 @@
+"""The build of the Python package, used by setup.py: one idea per module."""
