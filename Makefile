@@ -4,13 +4,17 @@ PY := .venv/bin/python
 SERVERS ?= all
 # Most tests wait more than they work: more of them at once than there are processors.
 WORKERS ?= 4
+# tests/install needs a wheel, so it has a target of its own.
+SUITE := --ignore tests/install tests
 JOBS ?= $(shell nproc 2>/dev/null || echo 1)
 
-C_FILES = $(shell find csrc include tests/c -name '*.[ch]' 2>/dev/null)
+C_FILES = $(shell find csrc include tests/c -name '*.[ch]' -o -name '*.cpp' 2>/dev/null)
 NATIVE_INPUTS := $(shell find csrc include -name '*.[ch]' -o -name '*.lua' -o -name '*.py' -o -name '*.txt' -o -name '*.in') \
 	setup.py pyproject.toml $(wildcard packaging/cwist_build/*.py) \
 	$(wildcard cwist_jq/*.c cwist_jq/*.h cwist_jq/_ffi_build.py)
 
+# gcc or clang
+SANITIZER_CC ?= gcc
 ASAN_ENV := ASAN_OPTIONS=detect_leaks=1:abort_on_error=1:detect_stack_use_after_return=1 \
 	UBSAN_OPTIONS=print_stacktrace=1
 TSAN_ENV := TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
@@ -53,11 +57,11 @@ test-c: build
 test-python: build
 	@echo "test: pytest, $(WORKERS) at once, then those that need the machine alone"
 	@result=0; \
-	$(PY) -m pytest -q --timeout 300 -n $(WORKERS) -m "not alone" tests || result=1; \
-	$(PY) -m pytest -q --timeout 300 -m alone tests || result=1; \
+	$(PY) -m pytest -q --timeout 300 -n $(WORKERS) -m "not alone" $(SUITE) || result=1; \
+	$(PY) -m pytest -q --timeout 300 -m alone $(SUITE) || result=1; \
 	exit $$result
 
-check: check-format check-lint check-types check-headers check-gcc check-clang check-asan check-tsan check-valgrind ## Format, lint, types, warnings, exports, sanitizers
+check: check-format check-lint check-workflows check-types check-headers check-gcc check-clang check-asan check-tsan check-valgrind check-man check-abi ## Format, lint, types, warnings, exports, sanitizers, man pages, ABI
 	@echo "check: all clean"
 
 check-format: | setup
@@ -69,6 +73,10 @@ check-lint: | setup
 	@echo "check: lint"
 	@.venv/bin/ruff check -q .
 	@cd csrc/redis/lua && luacheck -q --no-color .
+
+check-workflows: .venv/packaging
+	@echo "check: workflows, shell scripts, the list of wheels"
+	@.ci/check-workflows
 
 check-types: .venv/native
 	@echo "check: types"
@@ -89,21 +97,21 @@ check-clang: | setup
 	@.ci/build_c build/clang -DCMAKE_C_COMPILER=clang
 
 check-asan: | setup
-	@echo "check: C tests under ASan and UBSan"
-	@.ci/build_c build/asan -DCWIST_JQ_SANITIZE=address,undefined -DCMAKE_C_COMPILER=gcc
-	@$(ASAN_ENV) $(PY) -m tests.run_c build/asan
+	@echo "check: C tests under ASan and UBSan, $(SANITIZER_CC)"
+	@.ci/build_c build/asan-$(SANITIZER_CC) -DCWIST_JQ_SANITIZE=address,undefined -DCMAKE_C_COMPILER=$(SANITIZER_CC)
+	@$(ASAN_ENV) $(PY) -m tests.run_c build/asan-$(SANITIZER_CC)
 
 check-tsan: | setup
-	@echo "check: thread tests under TSan"
-	@.ci/build_c build/tsan -DCWIST_JQ_SANITIZE=thread -DCMAKE_C_COMPILER=gcc
-	@$(TSAN_ENV) $(PY) -m tests.run_c build/tsan --label tsan
+	@echo "check: thread tests under TSan, $(SANITIZER_CC)"
+	@.ci/build_c build/tsan-$(SANITIZER_CC) -DCWIST_JQ_SANITIZE=thread -DCMAKE_C_COMPILER=$(SANITIZER_CC)
+	@$(TSAN_ENV) $(PY) -m tests.run_c build/tsan-$(SANITIZER_CC) --label tsan
 
 check-valgrind: | setup
 	@echo "check: C tests under valgrind"
 	@.ci/build_c build/valgrind "-DCWIST_JQ_TEST_WRAPPER=$(VALGRIND)"
 	@$(PY) -m tests.run_c build/valgrind
 
-.venv/packaging: packaging/requirements.txt | setup
+.venv/packaging: packaging/requirements.txt packaging/repair-tools.txt | setup
 	@echo "packaging: installing packaging/requirements.txt"
 	@$(PY) -m pip install -q --disable-pip-version-check -r packaging/requirements.txt
 	@touch $@
@@ -113,6 +121,26 @@ wheel: .venv/packaging ## Build a wheel for other machines, check it, and try it
 
 sdist-check: | setup ## Build from the sdist without a network, and with each needed piece missing
 	@.ci/sdist-check
+
+.PHONY: check-man check-abi abi-baseline install-check
+check-man: | setup
+	@echo "check: man pages"
+	@.ci/check_man
+
+check-abi: build-c
+	@echo "check: ABI"
+	@$(PY) csrc/tools/check_abi.py build/c/libcwist_jq.so
+
+abi-baseline: build-c ## Accept the ABI as it is now: csrc/abi
+	@$(PY) csrc/tools/check_abi.py --renew build/c/libcwist_jq.so
+
+install-check: build wheel ## Install the C library, and run a project that uses it, in each way
+	@echo "check: installed trees"
+	@$(PY) -m pytest -q --timeout 300 tests/install
+.PHONY: try-python check-workflows
+try-python: | setup ## Install with another Python and try it: TRY_PYTHON=python3.9 [TRY_FROM=dist]
+	@test -n "$(TRY_PYTHON)" || { echo "say which: make try-python TRY_PYTHON=python3.9" >&2; exit 2; }
+	@.ci/try-python "$(TRY_PYTHON)" $(TRY_FROM)
 
 demo: .venv/native ## Show the queue at work on private servers of both engines, in about 10 s
 	@$(PY) -m benchmarks.demo

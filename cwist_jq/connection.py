@@ -42,7 +42,9 @@ def connect(
     Args:
         url: redis://[user:password@]host[:port][/db], rediss://..., unix:///path[?db=N],
             nats://[user:password@]host:port[,host:port] or tls://...; a password may be
-            percent-encoded. None takes it from the environment variable CWIST_JQ_URL.
+            percent-encoded. rediss and tls are encrypted, and the certificate and its host name are
+            checked; ?tls_ca=FILE&tls_cert=FILE&tls_key=FILE&tls_verify=no may follow, each for
+            itself (docs/tls.md). None takes it from the environment variable CWIST_JQ_URL.
         connect_timeout: The time for one attempt to connect: 0.001 to 86400 seconds, or a
             timedelta.
         operation_timeout: The time for one call other than claim(), in the same range. Meanwhile a
@@ -52,10 +54,13 @@ def connect(
         The connection. Close it, or use it in a with statement.
 
     Raises:
-        InvalidParam: The URL or a timeout is wrong, or there is no URL.
+        InvalidParam: The URL or a timeout is wrong, there is no URL, or a file that it names cannot
+            be used.
         ConnectionFailed: No server answered within the operation timeout.
-        Denied: The server refused the credentials.
-        Unsupported: The engine is not in this build, the server is too old, or JetStream is off.
+        ProtocolError: What answered is no server of that kind, or does not encrypt.
+        Denied: The server refused the credentials, or one side the other's certificate.
+        Unsupported: The engine or TLS is not in this build, the server is too old, or JetStream is
+            off.
     """
     if url is None:
         url = os.environ.get(URL_VARIABLE)

@@ -97,7 +97,7 @@ class TooLarge(Error, ValueError):
 
 
 class Denied(Error, PermissionError):
-    """Credentials or rights are missing; the text holds the server's words."""
+    """Credentials or rights are missing, or a certificate is refused; the text says by whom."""
 
     code = -25
 

@@ -38,7 +38,7 @@ SYSTEM = re.compile(
     r"(linux-vdso|ld-linux[\w-]*|ld-musl-\w+|lib(c|m|dl|rt|pthread)(\.musl-\w+)?)\.so"
 )
 # The interpreter brings these along.
-PYTHON_SYMBOL = re.compile(r"\b_?Py[A-Z]\w+")
+PYTHON_SYMBOL = re.compile(r"\b_?Py_?[A-Z]\w+")
 # What ldd of glibc, and that of musl, says of a symbol that nobody defines.
 NO_SYMBOL = re.compile(r"undefined symbol|symbol lookup error|symbol not found")
 

@@ -46,25 +46,38 @@ def library_folders() -> list[Path]:
         command = [PKG_CONFIG, "--variable=libdir", module]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode == 0 and done.stdout.strip():
-            found.append(Path(done.stdout.strip()))
+            found.append(Path(done.stdout.strip()).resolve())  # vcpkg's has dots in it
     return list(dict.fromkeys(found))
 
 
-def repair(wheel: Path, folder: Path) -> Path:
-    """Runs the repair tool of this system; the new wheel."""
-    folders = library_folders()
-    if sys.platform == "win32":
+def tool(system: str, wheel: Path, folders: list[Path]) -> list[str]:
+    """The repair tool of a system (a sys.platform), less the folder for the result."""
+    if system == "win32":
+        # Ours keeps its name, for C programs; what it needs gets a name of its own.
         places = os.pathsep.join(str(path.parent / "bin") for path in folders)
-        tool = [sys.executable, "-m", "delvewheel", "repair", "--add-path", places]
-        run(*tool, "-w", str(folder), str(wheel))
-    elif sys.platform == "darwin":
-        run("delocate-wheel", "-w", str(folder), str(wheel))
-    else:
-        places = [*map(str, folders), os.environ.get("LD_LIBRARY_PATH", "")]
-        tool = [sys.executable, "-m", "auditwheel", "repair"]
-        search = ":".join(filter(None, places))
-        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-        run(*tool, "-w", str(folder), str(wheel), LD_LIBRARY_PATH=search, PATH=path)
+        options = ["--ignore-existing", "--with-mangle", "--add-path", places]
+        return [sys.executable, "-m", "delvewheel", "repair", *options, str(wheel)]
+    if system == "darwin":
+        # It refuses libraries for a newer macOS than MACOSX_DEPLOYMENT_TARGET by itself.
+        match = re.search(r"-macosx_\d+_\d+_(\w+)$", wheel.stem)
+        if match is None:
+            raise RepairError(f"{wheel.name} is not for macOS")
+        return ["delocate-wheel", "--require-archs", match[1], str(wheel)]
+    return [sys.executable, "-m", "auditwheel", "repair", str(wheel)]
+
+
+def repair(wheel: Path, folder: Path) -> Path:
+    """Runs the repair tool; the new wheel."""
+    folders = library_folders()
+    search = [*map(str, folders), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
+    beside_python = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    run(
+        *tool(sys.platform, wheel, folders),
+        "-w",
+        str(folder),
+        PATH=beside_python,
+        LD_LIBRARY_PATH=":".join(search),
+    )
     (repaired,) = folder.glob("*.whl")
     return repaired
 

@@ -1,9 +1,10 @@
 """Fixtures for both engines, and the gate.
 
 A test that asks for `backend` (or what is made from it: `server`, `url`, `observer`, `conn` …) runs
-once for each engine: on the pinned server everywhere, and under tests/conformance on the
-distribution's as well. Markers change that: `@pytest.mark.engine("redis")` picks engines,
-`@pytest.mark.servers("all")` or `("pinned")` picks the servers.
+once for each engine: on the pinned server everywhere, under tests/conformance on the distribution's
+as well, and under tests/tls on one that encrypts. Markers change that:
+`@pytest.mark.engine("redis")` picks engines, `@pytest.mark.servers("all")` or `("pinned")` picks
+the servers.
 
 The gate: with CWIST_TEST_REQUIRE_DURABLE_QUEUE set (and not "0"), whatever would be skipped fails.
 """
@@ -65,6 +66,8 @@ def _backends(metafunc: pytest.Metafunc) -> list[Backend]:
     found = []
     for engine in engines:
         kinds = servers.KINDS[engine] if which == "all" else [servers.pinned(engine)]
+        if "tls" in definition.path.parts:
+            kinds = [servers.TLS_KINDS[engine]]
         # What set-up found missing in the distribution is no gap; a missing program is.
         found += [Backend(engine, kind) for kind in kinds if not servers.known_absent(engine, kind)]
     return found

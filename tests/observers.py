@@ -11,11 +11,12 @@ import base64
 import datetime as dt
 import json
 import re
+import ssl
 import struct
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
-from urllib.parse import unquote, unquote_to_bytes, urlsplit
+from urllib.parse import parse_qs, unquote, unquote_to_bytes, urlsplit
 
 GROUP = "cwist-jq"
 MARK = b"\xc1"
@@ -121,7 +122,10 @@ class RedisObserver:
     def __init__(self, url: str) -> None:
         import redis
 
-        self.client: Any = redis.Redis.from_url(url, protocol=2)
+        # The client has a name of its own for the file that says whom to trust.
+        self.client: Any = redis.Redis.from_url(
+            url.replace("?tls_ca=", "?ssl_ca_certs="), protocol=2
+        )
 
     @staticmethod
     def key(queue: str, suffix: str) -> str:
@@ -238,6 +242,9 @@ class NatsObserver:
             # The client takes credentials in a URL as they stand, without decoding them.
             self._options["user"] = unquote(parts.username)
             self._options["password"] = unquote(parts.password or "")
+        if parts.scheme == "tls":
+            (authority,) = parse_qs(parts.query)["tls_ca"]
+            self._options["tls"] = ssl.create_default_context(cafile=authority)
         self._client_class = nats.aio.client.Client
         self._not_found = nats.js.errors.NotFoundError
         self._loop = asyncio.new_event_loop()

@@ -31,7 +31,7 @@ def _choices(which: str, without: str | None) -> list[list[str]]:
                 kind = servers.pinned(engine)
             words.append(f"{engine}={kind}")
         if not seen.issuperset(words):
-            rounds.append(words)
+            rounds.append([*words, *servers.TLS_SCHEMES.values()])
             seen.update(words)
     return rounds
 

@@ -27,11 +27,13 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 from urllib.parse import quote
 
 from . import watchdog
+from .certificates import Certificates
 
 ROOT = Path(__file__).resolve().parent.parent
 STRICT_VARIABLE = "CWIST_TEST_REQUIRE_DURABLE_QUEUE"
@@ -42,6 +44,12 @@ with open(Path(__file__).with_name("servers.toml"), "rb") as _file:
 
 #: All kinds of each engine; the first one is the pinned server.
 KINDS: dict[str, list[str]] = {engine: list(kinds) for engine, kinds in SOURCES.items()}
+
+#: The kind of each engine that can do TLS; the pinned Redis is built without.
+TLS_KINDS: dict[str, str] = {"redis": "distribution", "nats": KINDS["nats"][0]}
+
+#: The scheme of an encrypted connection to each engine.
+TLS_SCHEMES = {"redis": "rediss", "nats": "tls"}
 
 #: Below the range from which Linux takes the ports of outgoing connections, so that a stopped
 #: server's port is still free when it starts again. No default port is in it.
@@ -109,13 +117,30 @@ def free_port() -> int:
     raise StartFailed("no free loopback port found")
 
 
+@dataclass(frozen=True)
+class Tls:
+    """How a server encrypts."""
+
+    certificates: Certificates
+    #: The name of the server's own certificate.
+    own: str = "good"
+    #: Whether clients must show a certificate.
+    clients: bool = False
+
+    def file(self, name: str) -> str:
+        """A path, as a text for a server's configuration."""
+        return str(self.certificates.file(name))
+
+
 class Server:
     """What the two kinds of server share. Use it as a context manager."""
 
     engine: ClassVar[str]
     host = "127.0.0.1"
+    user: str | None = None
+    password: str | None = None
 
-    def __init__(self, kind: str | None, port: int | None) -> None:
+    def __init__(self, kind: str | None, port: int | None, tls: Tls | None) -> None:
         self.kind = kind or pinned(self.engine)
         self.program = program(self.engine, self.kind)
         self._port_is_given = port is not None
@@ -123,6 +148,7 @@ class Server:
         self.folder = Path(tempfile.mkdtemp(prefix=f"cwist-jq-{self.engine}-"))
         watchdog.watch_folder(str(self.folder))
         self.log = self.folder / "log"
+        self.tls = tls
         self._process: subprocess.Popen[bytes] | None = None
 
     # -- what an engine adds --
@@ -137,6 +163,19 @@ class Server:
     def url(self) -> str:
         """The URL for clients, credentials included."""
         raise NotImplementedError
+
+    @property
+    def tls_port(self) -> int:
+        """Where it takes encrypted connections."""
+        return self.port
+
+    @property
+    def tls_url(self) -> str:
+        """The URL for encrypted connections, which trusts the tests' own authority."""
+        assert self.tls is not None
+        scheme = TLS_SCHEMES[self.engine]
+        address = f"{_credentials(self.user, self.password)}{self.host}:{self.tls_port}"
+        return f"{scheme}://{address}{self.tls.certificates.query}"
 
     # -- life --
 
@@ -195,7 +234,7 @@ class Server:
 
     def kill(self) -> None:
         """Ends the server as a crash does."""
-        self._end(signal.SIGKILL, 20.0)
+        self._end(watchdog.CRASH, 20.0)
 
     def _end(self, how: signal.Signals, timeout: float) -> None:
         process = self._process
@@ -203,7 +242,8 @@ class Server:
             return
         if process.poll() is None:
             process.send_signal(how)
-            process.send_signal(signal.SIGCONT)
+            if sys.platform != "win32":
+                process.send_signal(signal.SIGCONT)
             try:
                 process.wait(timeout)
             except subprocess.TimeoutExpired:
@@ -274,6 +314,7 @@ class RedisServer(Server):
     password:   alone, the password of the default user.
     config:     further settings, name to value.
     arguments:  further words of the command line.
+    tls:        takes encrypted connections, on a port of their own.
     """
 
     engine = "redis"
@@ -291,10 +332,12 @@ class RedisServer(Server):
         config: Mapping[str, object] | None = None,
         arguments: Sequence[str] = (),
         port: int | None = None,
+        tls: Tls | None = None,
     ) -> None:
-        super().__init__(kind, port)
+        super().__init__(kind, port, tls)
         self.user = user
         self.password = password
+        self._tls_port = free_port() if tls is not None else 0
         self.socket_path = self.folder / "socket" if unix_socket else None
         settings: dict[str, object] = {"save": "", "dir": self.folder, "bind": self.host}
         settings["appendonly"] = "no" if appendonly is None else "yes"
@@ -309,6 +352,12 @@ class RedisServer(Server):
             settings["requirepass"] = password
         if self.socket_path is not None:
             settings["unixsocket"] = self.socket_path
+        if tls is not None:
+            settings["tls-port"] = self._tls_port
+            settings["tls-cert-file"] = tls.file(f"{tls.own}.pem")
+            settings["tls-key-file"] = tls.file(f"{tls.own}.key")
+            settings["tls-ca-cert-file"] = tls.file("ca.pem")
+            settings["tls-auth-clients"] = "yes" if tls.clients else "no"
         settings.update(config or {})
         self._settings = settings
         self._extra = list(arguments)
@@ -329,6 +378,11 @@ class RedisServer(Server):
         return f"redis://{_credentials(self.user, self.password)}{self.host}:{self.port}"
 
     @property
+    def tls_port(self) -> int:
+        """Where it takes encrypted connections."""
+        return self._tls_port
+
+    @property
     def unix_url(self) -> str:
         """unix:///path, when the server was asked for a socket."""
         return f"unix://{self.socket_path}"
@@ -342,6 +396,7 @@ class NatsServer(Server):
     user, password: credentials that every client needs.
     config:      further text for the configuration file.
     limits:      further settings inside the jetstream block, name to value.
+    tls:         takes encrypted connections, and no others.
     """
 
     engine = "nats"
@@ -358,8 +413,9 @@ class NatsServer(Server):
         limits: Mapping[str, object] | None = None,
         arguments: Sequence[str] = (),
         port: int | None = None,
+        tls: Tls | None = None,
     ) -> None:
-        super().__init__(kind, port)
+        super().__init__(kind, port, tls)
         self.jetstream = jetstream
         self.store = self.folder / "store"
         self.user = user
@@ -382,6 +438,11 @@ class NatsServer(Server):
             limits = {"max_mem": 268435456, "max_file": 8589934592, **self._limits}
             inner = "".join(f", {name}: {value}" for name, value in limits.items())
             lines.append(f"jetstream {{ store_dir: {json.dumps(str(self.store))}{inner} }}")
+        if self.tls is not None:
+            own, clients = self.tls.own, "true" if self.tls.clients else "false"
+            files = {"cert": f"{own}.pem", "key": f"{own}.key", "ca": "ca.pem"}
+            inner = "".join(f"{k}_file: {json.dumps(self.tls.file(v))}, " for k, v in files.items())
+            lines.append(f"tls {{ {inner} verify: {clients} }}")
         path = self.folder / "nats.conf"
         path.write_text("\n".join([*lines, self._config, ""]))
         return [str(self.program), "-c", str(path), *self._extra]
@@ -432,18 +493,24 @@ def start_server(engine: str, kind: str | None = None, **options: Any) -> Server
 def _servers_for_command(wanted: Sequence[str]) -> Iterator[dict[str, str]]:
     with contextlib.ExitStack() as stack:
         environment: dict[str, str] = {}
-        for word in wanted:
-            engine, _, kind = word.partition("=")
+        for choice in wanted:
+            word, _, kind = choice.partition("=")
+            engine = next((e for e, scheme in TLS_SCHEMES.items() if scheme == word), word)
+            options: dict[str, Any] = {}
+            if engine != word:
+                kind = kind or TLS_KINDS[engine]
+                folder = stack.enter_context(tempfile.TemporaryDirectory())
+                options["tls"] = Tls(Certificates(Path(folder)))
             try:
-                server = start_server(engine, kind or None)
+                server = start_server(engine, kind or None, **options)
             except Unavailable as reason:
                 if strict():
                     raise
                 print(f"servers: {reason}; running without it", file=sys.stderr)
                 continue
             stack.callback(server.close)
-            prefix = f"CWIST_TEST_{engine.upper()}_"
-            environment[prefix + "URL"] = server.url
+            prefix = f"CWIST_TEST_{word.upper()}_"
+            environment[prefix + "URL"] = server.tls_url if options else server.url
             environment[prefix + "HOST"] = server.host
             environment[prefix + "PORT"] = str(server.port)
             environment[prefix + "PID"] = str(server.pid)
@@ -472,7 +539,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     verbs = parser.add_subparsers(dest="verb", required=True)
     verbs.add_parser("list", help="show the servers that are here")
     run = verbs.add_parser("run", help="run a command beside private servers")
-    run.add_argument("server", nargs="+", help="redis, redis=KIND, nats or nats=KIND")
+    run.add_argument(
+        "server",
+        nargs="+",
+        help="redis, redis=KIND, nats or nats=KIND; rediss or tls for one that encrypts",
+    )
     chosen = parser.parse_args(words)
     if chosen.verb == "run":
         if not command:

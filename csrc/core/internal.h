@@ -97,6 +97,14 @@ typedef enum cwist_jq__scheme {
     CWIST_JQ_SCHEME_TLS
 } cwist_jq__scheme;
 
+/* What the query of a rediss:// or tls:// URL says. NULL: not given. */
+typedef struct cwist_jq__tls_options {
+    char *ca;        /* a file with the authorities to trust instead of the system's */
+    char *cert;      /* a file with our certificate and those between it and its authority */
+    char *key;       /* a file with its key; it may stand in `cert` too */
+    bool unverified; /* any certificate of the server will do */
+} cwist_jq__tls_options;
+
 /* A parsed URL (url.c). Strings are owned by it; credentials are decoded. */
 typedef struct cwist_jq__url {
     cwist_jq__scheme scheme;
@@ -107,11 +115,14 @@ typedef struct cwist_jq__url {
     char *path;    /* unix socket */
     int database;  /* Redis */
     char *servers; /* NATS: "nats://a:4222,nats://b:4222", no credentials */
-    char *label;   /* the URL without credentials, for texts */
+    cwist_jq__tls_options tls;
+    char *label; /* the URL without credentials and query, for texts */
 } cwist_jq__url;
 
 int cwist_jq__url_parse(cwist_jq__url *url, const char *text) CWIST_JQ_MUST_USE;
 void cwist_jq__url_clear(cwist_jq__url *url);
+/* Whether the connection is to be encrypted. */
+bool cwist_jq__url_is_tls(const cwist_jq__url *url);
 
 typedef struct cwist_jq__conn {
     cwist_jq__object object;

@@ -6,9 +6,11 @@
 
 #include "core/internal.h"
 
+#define OPTIONS "tls_ca=/path&tls_cert=/path&tls_key=/path&tls_verify=no"
 #define FORMS                                                                                      \
     "expected redis://[user:password@]host[:port][/database], rediss://, "                         \
-    "unix:///path[?db=N], nats://[user:password@]host[:port],... or tls://"
+    "unix:///path[?db=N], nats://[user:password@]host[:port],... or tls://; rediss:// and tls:// " \
+    "may end in ?" OPTIONS
 
 static int invalid(const char *why)
 {
@@ -152,7 +154,7 @@ static int take_credentials(cwist_jq__url *url, span *rest)
     return status;
 }
 
-static bool is_tls(const cwist_jq__url *url)
+bool cwist_jq__url_is_tls(const cwist_jq__url *url)
 {
     return url->scheme == CWIST_JQ_SCHEME_REDISS || url->scheme == CWIST_JQ_SCHEME_TLS;
 }
@@ -160,6 +162,75 @@ static bool is_tls(const cwist_jq__url *url)
 static int no_memory_unless(bool fine)
 {
     return fine ? CWIST_SUCCESS : cwist_jq__no_memory();
+}
+
+static bool equals(span in, const char *text)
+{
+    return in.len == strlen(text) && memcmp(in.text, text, in.len) == 0;
+}
+
+/* Takes one "name=value" of the query; verify is what tls_verify said, NULL when it did not. */
+static int take_option(cwist_jq__tls_options *tls, span option, char **verify)
+{
+    const struct {
+        const char *name;
+        char **value;
+    } known[] = {{"tls_ca", &tls->ca},
+                 {"tls_cert", &tls->cert},
+                 {"tls_key", &tls->key},
+                 {"tls_verify", verify}};
+    const char *equal = span_find(option, '=');
+    span name = span_of(option.text, equal != NULL ? equal : span_end(option));
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (!equals(name, known[i].name)) {
+            continue;
+        }
+        if (*known[i].value != NULL) {
+            return invalid("has a TLS option twice");
+        }
+        if (equal == NULL || equal + 1 == span_end(option)) {
+            return invalid("has a TLS option without a value");
+        }
+        return decode(known[i].value, span_of(equal + 1, span_end(option)));
+    }
+    return invalid("has an option other than " OPTIONS " (write %3F for a ? in a password)");
+}
+
+static int judge_options(cwist_jq__tls_options *tls, const char *verify)
+{
+    if (verify != NULL && strcmp(verify, "no") != 0 && strcmp(verify, "yes") != 0) {
+        return invalid("has a tls_verify other than yes and no");
+    }
+    if (tls->key != NULL && tls->cert == NULL) {
+        return invalid("has a tls_key without its tls_cert");
+    }
+    tls->unverified = verify != NULL && strcmp(verify, "no") == 0;
+    return CWIST_SUCCESS;
+}
+
+/* Takes the query off an encrypted URL. It begins at the first ?, as in any URL. */
+static int take_tls_options(cwist_jq__url *url, span *rest)
+{
+    const char *query = span_find(*rest, '?');
+    char *verify = NULL;
+    int status = CWIST_SUCCESS;
+
+    if (query == NULL || !cwist_jq__url_is_tls(url)) {
+        return CWIST_SUCCESS;
+    }
+    for (const char *at = query; at != NULL && status == CWIST_SUCCESS;) {
+        span left = span_of(at + 1, span_end(*rest));
+        at = span_find(left, '&');
+        span option = span_of(left.text, at != NULL ? at : span_end(left));
+        status = take_option(&url->tls, option, &verify);
+    }
+    if (status == CWIST_SUCCESS) {
+        status = judge_options(&url->tls, verify);
+    }
+    cwist_jq__free(verify);
+    *rest = span_of(rest->text, query);
+    return status;
 }
 
 static int parse_redis(cwist_jq__url *url, span rest)
@@ -181,10 +252,11 @@ static int parse_redis(cwist_jq__url *url, span rest)
     }
     url->host = cwist_jq__strndup(host.text, host.len);
     bool v6 = span_find(host, ':') != NULL;
-    url->label = url->host == NULL ? NULL
-                                   : cwist_jq__format(v6 ? "%s://[%s]:%d/%d" : "%s://%s:%d/%d",
-                                                      is_tls(url) ? "rediss" : "redis", url->host,
-                                                      url->port, url->database);
+    url->label = url->host == NULL
+                     ? NULL
+                     : cwist_jq__format(v6 ? "%s://[%s]:%d/%d" : "%s://%s:%d/%d",
+                                        cwist_jq__url_is_tls(url) ? "rediss" : "redis", url->host,
+                                        url->port, url->database);
     return no_memory_unless(url->label != NULL);
 }
 
@@ -220,12 +292,26 @@ static int add_server(cwist_jq__url *url, span host, int port)
 {
     const char *before = url->servers != NULL ? url->servers : "";
     bool v6 = span_find(host, ':') != NULL;
-    char *list = cwist_jq__format(v6 ? "%s%s%s[%.*s]:%d" : "%s%s%s%.*s:%d", before,
-                                  *before != '\0' ? "," : "", is_tls(url) ? "tls://" : "nats://",
-                                  (int)host.len, host.text, port);
+    char *list = cwist_jq__format(
+        v6 ? "%s%s%s[%.*s]:%d" : "%s%s%s%.*s:%d", before, *before != '\0' ? "," : "",
+        cwist_jq__url_is_tls(url) ? "tls://" : "nats://", (int)host.len, host.text, port);
     cwist_jq__free(url->servers);
     url->servers = list;
     return no_memory_unless(list != NULL);
+}
+
+/* A server of the list may repeat the scheme. None may be left unencrypted by another's. */
+static int take_scheme(const cwist_jq__url *url, span *one)
+{
+    bool plain = one->len > 7 && memcmp(one->text, "nats://", 7) == 0;
+    bool encrypted = one->len > 6 && memcmp(one->text, "tls://", 6) == 0;
+
+    if (cwist_jq__url_is_tls(url) ? plain : encrypted) {
+        return invalid("has both nats:// and tls:// servers");
+    }
+    one->text += plain ? 7 : encrypted ? 6 : 0;
+    one->len -= plain ? 7 : encrypted ? 6 : 0;
+    return CWIST_SUCCESS;
 }
 
 static int parse_nats(cwist_jq__url *url, span rest)
@@ -235,10 +321,10 @@ static int parse_nats(cwist_jq__url *url, span rest)
     while (status == CWIST_SUCCESS) {
         const char *comma = span_find(rest, ',');
         span one = span_of(rest.text, comma != NULL ? comma : span_end(rest));
-        const char *scheme = one.len > 7 && memcmp(one.text, "nats://", 7) == 0  ? one.text + 7
-                             : one.len > 6 && memcmp(one.text, "tls://", 6) == 0 ? one.text + 6
-                                                                                 : one.text;
-        one = span_of(scheme, span_end(one));
+        status = take_scheme(url, &one);
+        if (status != CWIST_SUCCESS) {
+            break;
+        }
         if (one.len != 0 && span_end(one)[-1] == '/') {
             one.len--;
         }
@@ -287,7 +373,11 @@ int cwist_jq__url_parse(cwist_jq__url *url, const char *text)
         size_t len = strlen(forms[i].prefix);
         if (strncmp(text, forms[i].prefix, len) == 0) {
             url->scheme = forms[i].scheme;
-            int status = forms[i].parse(url, (span){text + len, strlen(text + len)});
+            span rest = {text + len, strlen(text + len)};
+            int status = take_tls_options(url, &rest);
+            if (status == CWIST_SUCCESS) {
+                status = forms[i].parse(url, rest);
+            }
             if (status != CWIST_SUCCESS) {
                 cwist_jq__url_clear(url);
             }
@@ -313,6 +403,9 @@ void cwist_jq__url_clear(cwist_jq__url *url)
     cwist_jq__free(url->host);
     cwist_jq__free(url->path);
     cwist_jq__free(url->servers);
+    cwist_jq__free(url->tls.ca);
+    cwist_jq__free(url->tls.cert);
+    cwist_jq__free(url->tls.key);
     cwist_jq__free(url->label);
     memset(url, 0, sizeof *url);
 }

@@ -12,7 +12,6 @@
 #include "platform/process.h"
 #include "platform/signals.h"
 
-#define WRITE_DEADLINE_MS 1000 /* a server that takes nothing for so long is gone */
 #define SETUP_MS 1000
 #define SETUP_TRIPS 10 /* to look at three things, to make them, and to pull */
 #define SETUP_FAR_MS 5000
@@ -23,7 +22,7 @@ static void nats_unref(cwist_jq__nats *nats)
 {
     if (atomic_fetch_sub(&nats->references, 1) == 1) {
         cwist_jq__link_unref(nats->link);
-        natsOptions_Destroy(nats->options);
+        cwist_jq__options_clear(&nats->options);
         cwist_jq__mutex_destroy(&nats->lock);
         cwist_jq__free(nats);
     }
@@ -51,6 +50,35 @@ static bool note_attempt(cwist_jq__nats *nats, cwist_jq__link *link, int code, b
     return final;
 }
 
+/*
+ * A server that wants a certificate from its clients tells it, with TLS 1.3, only when the
+ * handshake is over. libnats says then that it got nothing in answer to its first words.
+ */
+static void guess_at_certificate(void)
+{
+    if (strstr(cwist_jq__error_text(), "got ''") != NULL) {
+        cwist_jq__error_prefix("perhaps the server wants a certificate of ours (tls_cert): ");
+    }
+}
+
+/* Tries the sets of options, beginning with any. *final: each failed for good. */
+static int connect_once(cwist_jq__link **link, const cwist_jq__options *options, bool *final)
+{
+    unsigned first = (unsigned)(cwist_jq__random() % options->count);
+    int code = CWIST_ERROR_IO;
+    bool all_final = true;
+
+    for (unsigned i = 0; i < options->count && code != CWIST_SUCCESS; i++) {
+        code = cwist_jq__link_open(link, options->sets[(first + i) % options->count], final);
+        all_final = all_final && *final;
+    }
+    *final = all_final;
+    if (options->tls && code == CWIST_ERROR_IO && !all_final) {
+        guess_at_certificate();
+    }
+    return code;
+}
+
 static void connect_loop(void *argument)
 {
     cwist_jq__nats *nats = argument;
@@ -61,7 +89,7 @@ static void connect_loop(void *argument)
         cwist_jq__link *link = NULL;
         bool final = false;
         cwist_jq__unlock(&nats->lock);
-        int code = cwist_jq__link_open(&link, nats->options, &final);
+        int code = connect_once(&link, &nats->options, &final);
         cwist_jq__lock(&nats->lock);
         done = note_attempt(nats, link, code, final);
         if (!done) {
@@ -196,73 +224,6 @@ static void start_libnats(bool tls)
     }
 }
 
-#define SERVERS_MAX 64
-
-/* Gives libnats the list of servers; it wants them one by one. */
-static natsStatus set_servers(natsOptions *options, const char *list)
-{
-    const char *servers[SERVERS_MAX];
-    int count = 0;
-    char *copy = cwist_jq__strdup(list);
-    natsStatus status = copy != NULL ? NATS_OK : NATS_NO_MEMORY;
-
-    for (char *at = copy; at != NULL && count < SERVERS_MAX;) {
-        char *comma = strchr(at, ',');
-        servers[count++] = at;
-        if (comma != NULL) {
-            *comma++ = '\0';
-        }
-        at = comma;
-    }
-    if (status == NATS_OK) {
-        status = natsOptions_SetServers(options, servers, count);
-    }
-    cwist_jq__free(copy);
-    return status;
-}
-
-static natsStatus set_credentials(natsOptions *options, const cwist_jq__url *url)
-{
-    if (url->user != NULL && url->password != NULL) {
-        return natsOptions_SetUserInfo(options, url->user, url->password);
-    }
-    if (url->user != NULL || url->password != NULL) {
-        return natsOptions_SetToken(options, url->user != NULL ? url->user : url->password);
-    }
-    return NATS_OK;
-}
-
-static natsStatus set_options(natsOptions *options, const cwist_jq__conn *conn)
-{
-    natsStatus status = set_servers(options, conn->url.servers);
-
-    if (status == NATS_OK) {
-        status = set_credentials(options, &conn->url);
-    }
-    if (status == NATS_OK && conn->url.scheme == CWIST_JQ_SCHEME_TLS) {
-        status = natsOptions_SetSecure(options, true);
-    }
-    if (status == NATS_OK) {
-        status = natsOptions_SetAllowReconnect(options, false);
-    }
-    if (status == NATS_OK) {
-        status = natsOptions_SetSendAsap(options, true);
-    }
-    if (status == NATS_OK) {
-        status = natsOptions_SetPingInterval(options, 0); /* needs libnats' timer thread */
-    }
-    if (status == NATS_OK) {
-        status = natsOptions_SetTimeout(options, (int64_t)conn->connect_timeout_ms);
-    }
-    if (status == NATS_OK) {
-        status = natsOptions_SetWriteDeadline(options, WRITE_DEADLINE_MS);
-    }
-    if (status == NATS_OK) {
-        status = natsOptions_SetName(options, "cwist_jq");
-    }
-    return status;
-}
-
 static int make_nats(cwist_jq__conn *conn)
 {
     cwist_jq__nats *nats = cwist_jq__calloc(1, sizeof *nats);
@@ -270,19 +231,14 @@ static int make_nats(cwist_jq__conn *conn)
     if (nats == NULL) {
         return cwist_jq__no_memory();
     }
-    start_libnats(conn->url.scheme == CWIST_JQ_SCHEME_TLS);
+    start_libnats(cwist_jq__url_is_tls(&conn->url));
     atomic_init(&nats->references, 1);
     cwist_jq__mutex_init(&nats->lock);
     nats->process = cwist_jq__process_id();
-    natsStatus status = natsOptions_Create(&nats->options);
-    if (status == NATS_OK) {
-        status = set_options(nats->options, conn);
-    }
-    if (status != NATS_OK) {
+    int status = cwist_jq__options_new(&nats->options, conn);
+    if (status != CWIST_SUCCESS) {
         nats_unref(nats);
-        return cwist_jq__fail(
-            status == NATS_NO_MEMORY ? CWIST_ERROR_NOMEM : CWIST_ERROR_INVALID_PARAM,
-            "the NATS client refuses the options: %s", natsStatus_GetText(status));
+        return status;
     }
     conn->impl = nats;
     return CWIST_SUCCESS;
@@ -298,7 +254,8 @@ static int check_version(cwist_jq__nats *nats, const cwist_jq__wait *wait)
     if (status == CWIST_SUCCESS) {
         natsStatus known = natsConnection_GetConnectedUrl(link->nc, url, sizeof url);
         if (known == NATS_OK) {
-            status = cwist_jq__check_greeting(url, wait->deadline, &nats->below_2_10);
+            status =
+                cwist_jq__check_greeting(url, nats->options.tls, wait->deadline, &nats->below_2_10);
         }
     }
     cwist_jq__link_unref(link);

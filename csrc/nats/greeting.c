@@ -57,7 +57,20 @@ static bool read_line(int fd, char *line, size_t size, uint64_t deadline)
     return false;
 }
 
-static int judge(const char *line, bool *below_2_10)
+/*
+ * libnats would encrypt where the server insists, and check the certificate as it was built to do.
+ * Who wants that says so, and has our rules.
+ */
+static int judge_tls(cwist_jq__json info, bool encrypted)
+{
+    return encrypted || !cwist_jq__json_true(cwist_jq__json_member(info, "tls_required"))
+               ? CWIST_SUCCESS
+               : cwist_jq__fail(CWIST_ERROR_UNSUPPORTED,
+                                "the server takes encrypted connections only: write tls:// for "
+                                "nats://");
+}
+
+static int judge(const char *line, bool encrypted, bool *below_2_10)
 {
     const char *brace = strchr(line, '{');
     cwist_jq__json info = {brace, brace != NULL ? strlen(brace) : 0};
@@ -70,14 +83,14 @@ static int judge(const char *line, bool *below_2_10)
     *below_2_10 = major == 2 && minor < 10;
     if (version[0] == '\0' || major > OLDEST_MAJOR ||
         (major == OLDEST_MAJOR && minor >= OLDEST_MINOR)) {
-        return CWIST_SUCCESS;
+        return judge_tls(info, encrypted);
     }
     return cwist_jq__fail(CWIST_ERROR_UNSUPPORTED,
                           "the NATS server is version %s; %d.%d or newer is needed", version,
                           OLDEST_MAJOR, OLDEST_MINOR);
 }
 
-int cwist_jq__check_greeting(const char *url, uint64_t deadline, bool *below_2_10)
+int cwist_jq__check_greeting(const char *url, bool encrypted, uint64_t deadline, bool *below_2_10)
 {
     char host[256];
     int status = CWIST_SUCCESS;
@@ -91,7 +104,7 @@ int cwist_jq__check_greeting(const char *url, uint64_t deadline, bool *below_2_1
     if (line == NULL) {
         status = cwist_jq__no_memory();
     } else if (fd >= 0 && read_line(fd, line, GREETING_MAX, until)) {
-        status = judge(line, below_2_10);
+        status = judge(line, encrypted, below_2_10);
     }
     if (fd >= 0) {
         cwist_jq__socket_close(fd);

@@ -80,13 +80,29 @@ unsigned cwist_jq__violations(const cwist_jq__link *link);
 int cwist_jq__violation(cwist_jq__link *link, unsigned seen, const char *subject,
                         const char *inbox);
 
+/* ---- options (options.c) ---- */
+
+/*
+ * What libnats is told to connect with. It checks the name in a certificate against one name only,
+ * so with TLS each server of the URL has a set of its own.
+ */
+typedef struct cwist_jq__options {
+    natsOptions **sets;
+    unsigned count;
+    bool tls;
+} cwist_jq__options;
+
+/* On failure it is left cleared. */
+int cwist_jq__options_new(cwist_jq__options *options, const cwist_jq__conn *conn);
+void cwist_jq__options_clear(cwist_jq__options *options);
+
 /* ---- connections (conn.c) ---- */
 
 /* conn->impl. The connecting thread may outlive the connection, so this is counted apart. */
 typedef struct cwist_jq__nats {
     atomic_uint references;
     uint64_t process; /* libnats objects of another process must not be touched */
-    natsOptions *options;
+    cwist_jq__options options;
     cwist_jq__mutex lock; /* what follows */
     cwist_jq__link *link; /* counted; NULL while there is none */
     bool connecting;
@@ -96,7 +112,7 @@ typedef struct cwist_jq__nats {
     uint64_t failures;
     bool final; /* the last failure will not go away by trying again */
     int code;   /* of the last failure, with its text */
-    char text[256];
+    char text[512];
     _Atomic int64_t max_payload;
     _Atomic uint64_t round_trip_ms; /* as last seen */
     bool below_2_10;                /* set at open: the server needs care (sweep.c, pull.c) */
@@ -125,7 +141,7 @@ void cwist_jq__nats_close(cwist_jq__conn *conn);
  * Reads the greeting of the server at host:port, which carries its version. UNSUPPORTED when the
  * version is too old; a server that sends no greeting before TLS passes. *below_2_10 too.
  */
-int cwist_jq__check_greeting(const char *url, uint64_t deadline, bool *below_2_10);
+int cwist_jq__check_greeting(const char *url, bool encrypted, uint64_t deadline, bool *below_2_10);
 
 /* ---- one message and its reply (request.c) ---- */
 

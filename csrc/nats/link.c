@@ -123,8 +123,6 @@ static int connect_code(natsStatus status, bool *final)
     case NATS_SECURE_CONNECTION_WANTED:
     case NATS_SECURE_CONNECTION_REQUIRED:
         return CWIST_ERROR_UNSUPPORTED;
-    case NATS_SSL_ERROR:
-        return CWIST_ERROR_IO;
     case NATS_NO_MEMORY:
         return CWIST_ERROR_NOMEM;
     default:
@@ -140,11 +138,55 @@ static const char *without_place(const char *text)
     return after != NULL ? after + 3 : text;
 }
 
+/* What libnats says of a bad certificate is "<number>:<reason>:<whose>" behind other words. */
+static const char *certificate_fault(const char *text)
+{
+    static const char mark[] = "handshake error: ";
+    const char *at = text != NULL ? strstr(text, mark) : NULL;
+
+    if (at == NULL) {
+        return NULL;
+    }
+    at += sizeof mark - 1;
+    size_t digits = strspn(at, "0123456789");
+    return digits > 0 && at[digits] == ':' ? at + digits + 1 : NULL;
+}
+
+/* Whether the server said in an alert that it does not accept our certificate. */
+static bool is_our_certificate(const char *text)
+{
+    const char *alert = text != NULL ? strstr(text, "alert ") : NULL;
+
+    return alert != NULL &&
+           (strstr(alert, "certificate") != NULL || strstr(alert, "unknown ca") != NULL);
+}
+
+static int fail_tls(const char *text, bool *final)
+{
+    const char *fault = certificate_fault(text);
+
+    *final = fault != NULL || is_our_certificate(text);
+    if (fault != NULL) {
+        return cwist_jq__fail(CWIST_ERROR_DENIED, "TLS handshake: certificate verify failed: %s",
+                              fault);
+    }
+    if (*final) {
+        return cwist_jq__fail(CWIST_ERROR_DENIED, "the server does not accept our certificate: %s",
+                              text);
+    }
+    return cwist_jq__fail(CWIST_ERROR_IO, "cannot connect: %s",
+                          text != NULL ? text : natsStatus_GetText(NATS_SSL_ERROR));
+}
+
 static int fail_connect(natsStatus status, bool *final)
 {
     int code = connect_code(status, final);
     const char *text = without_place(nats_GetLastError(NULL));
     const char *name = natsStatus_GetText(status);
+
+    if (status == NATS_SSL_ERROR) {
+        return fail_tls(text, final);
+    }
 
     if (text == NULL || *text == '\0' || strcmp(text, name) == 0) {
         return cwist_jq__fail(code, "cannot connect: %s", name);

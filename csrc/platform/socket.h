@@ -17,6 +17,12 @@ int cwist_jq__connect_unix(const char *path, uint64_t deadline);
 /* Sends all. IO: *sent tells how much had left when it failed. */
 int cwist_jq__send_all(int fd, const void *data, size_t len, uint64_t deadline, size_t *sent);
 
+/* Sends what goes out now. Returns the count (0: nothing now). */
+long cwist_jq__send_some(int fd, const void *data, size_t len);
+
+/* Waits until something can be sent. Returns 1 when it can, 0 at the deadline. */
+int cwist_jq__wait_writable(int fd, uint64_t deadline);
+
 /* Waits for data. Returns 1 when some can be read (or the end of the stream), 0 at the deadline. */
 int cwist_jq__wait_readable(int fd, uint64_t deadline);
 

@@ -99,6 +99,7 @@ static void conn_close(cwist_jq__conn *conn)
     cwist_jq__redis_server *server = conn->impl;
 
     cwist_jq__redis_forget_links(conn);
+    cwist_jq__tls_context_free(server->tls);
     cwist_jq__mutex_destroy(&server->lock);
     cwist_jq__free(server);
     conn->impl = NULL;
@@ -108,11 +109,6 @@ static int conn_open(cwist_jq__conn *conn, uint64_t deadline)
 {
     cwist_jq__redis_link *link = NULL;
 
-    if (conn->url.scheme == CWIST_JQ_SCHEME_REDISS) {
-        return cwist_jq__fail(CWIST_ERROR_UNSUPPORTED,
-                              "rediss:// needs TLS, which this version does not offer for Redis; "
-                              "use redis:// or a unix socket");
-    }
     cwist_jq__redis_server *server = cwist_jq__calloc(1, sizeof *server);
     if (server == NULL) {
         return cwist_jq__no_memory();
@@ -121,7 +117,13 @@ static int conn_open(cwist_jq__conn *conn, uint64_t deadline)
     server->payload_limit = PAYLOAD_CEILING;
     conn->impl = server;
 
-    int status = first_link(&link, conn, deadline);
+    int status = CWIST_SUCCESS;
+    if (cwist_jq__url_is_tls(&conn->url)) {
+        status = cwist_jq__tls_context_new(&server->tls, &conn->url.tls);
+    }
+    if (status == CWIST_SUCCESS) {
+        status = first_link(&link, conn, deadline);
+    }
     if (status != CWIST_SUCCESS) {
         conn_close(conn);
         return status;

@@ -1,7 +1,7 @@
 /*
- * A new link: AUTH, SELECT and HELLO in one round trip. HELLO without argument changes nothing; it
- * tells version, mode and client id. Who may not run it is asked for INFO, and who may not run that
- * either is taken for a single server of a good version.
+ * A new link: TLS when the URL asks for it, then AUTH, SELECT and HELLO in one round trip. HELLO
+ * without argument changes nothing; it tells version, mode and client id. Who may not run it is
+ * asked for INFO, and who may not run that either is taken for a single server of a good version.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -83,6 +83,9 @@ static int exchange(cwist_jq__redis_link *link, cwist_jq__redis_request *request
         if (status == CWIST_JQ_PENDING) {
             status = cwist_jq__fail(CWIST_ERROR_IO, "the server accepts the connection and does "
                                                     "not answer");
+        } else if (status == CWIST_ERROR_IO && link->heard == 0 && link->tls == NULL) {
+            cwist_jq__error_prefix("no answer to the first command (a port for TLS needs "
+                                   "rediss://): ");
         }
         if (status != CWIST_SUCCESS) {
             break;
@@ -144,6 +147,36 @@ static int shake_hands(cwist_jq__redis_link *link, const cwist_jq__url *url, uin
     return status;
 }
 
+/* Encrypts a connected link. */
+static int secure(cwist_jq__redis_link *link, const cwist_jq__conn *conn, uint64_t deadline,
+                  const cwist_jq__claim *claim)
+{
+    const cwist_jq__redis_server *server = conn->impl;
+    const char *host = link->endpoint.host[0] != '\0' ? link->endpoint.host : conn->url.host;
+    int status = cwist_jq__tls_open(&link->tls, server->tls, link->fd, host);
+
+    while (status == CWIST_SUCCESS) {
+        uint64_t slice = cwist_jq__after_ms(CWIST_JQ_SLICE_MS);
+        int done = cwist_jq__tls_shake_hands(
+            link->tls, claim != NULL ? cwist_jq__earlier(deadline, slice) : deadline);
+        if (done == 1) {
+            return CWIST_SUCCESS;
+        }
+        if (done == 0 && claim != NULL) {
+            status = cwist_jq__claim_check(claim);
+        }
+        if (done < 0) {
+            status = done;
+            cwist_jq__error_prefix("TLS handshake with %s: ", host);
+        } else if (status == CWIST_SUCCESS && cwist_jq__passed(deadline)) {
+            status = cwist_jq__fail(CWIST_ERROR_IO, "the server accepts the connection and does "
+                                                    "not answer the TLS handshake; is this port "
+                                                    "for TLS?");
+        }
+    }
+    return status;
+}
+
 int cwist_jq__redis_link_open(cwist_jq__redis_link **link, const cwist_jq__conn *conn,
                               const cwist_jq__redis_endpoint *endpoint, uint64_t deadline,
                               const cwist_jq__claim *claim)
@@ -151,6 +184,9 @@ int cwist_jq__redis_link_open(cwist_jq__redis_link **link, const cwist_jq__conn 
     uint64_t until = cwist_jq__earlier(deadline, cwist_jq__after_ms(conn->connect_timeout_ms));
     int status = cwist_jq__redis_link_connect(link, conn, endpoint, until);
 
+    if (status == CWIST_SUCCESS && cwist_jq__url_is_tls(&conn->url)) {
+        status = secure(*link, conn, until, claim);
+    }
     if (status == CWIST_SUCCESS) {
         status = shake_hands(*link, &conn->url, until, claim);
     }

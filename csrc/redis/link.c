@@ -54,6 +54,7 @@ void cwist_jq__redis_link_close(cwist_jq__redis_link *link)
     if (link == NULL) {
         return;
     }
+    cwist_jq__tls_close(link->tls);
     if (link->fd >= 0) {
         cwist_jq__socket_close(link->fd);
     }
@@ -61,6 +62,35 @@ void cwist_jq__redis_link_close(cwist_jq__redis_link *link)
         redisReaderFree(link->reader);
     }
     cwist_jq__free(link);
+}
+
+static int send_all(cwist_jq__redis_link *link, const void *data, size_t len, uint64_t deadline)
+{
+    size_t sent = 0;
+
+    if (len == 0) {
+        return CWIST_SUCCESS;
+    }
+    return link->tls == NULL ? cwist_jq__send_all(link->fd, data, len, deadline, &sent)
+                             : cwist_jq__tls_send_all(link->tls, data, len, deadline);
+}
+
+static int wait_readable(cwist_jq__redis_link *link, uint64_t deadline)
+{
+    return link->tls == NULL ? cwist_jq__wait_readable(link->fd, deadline)
+                             : cwist_jq__tls_wait_readable(link->tls, deadline);
+}
+
+static long recv_chunk(cwist_jq__redis_link *link)
+{
+    return link->tls == NULL ? cwist_jq__recv_some(link->fd, link->chunk, sizeof link->chunk)
+                             : cwist_jq__tls_recv_some(link->tls, link->chunk, sizeof link->chunk);
+}
+
+bool cwist_jq__redis_link_is_idle(cwist_jq__redis_link *link)
+{
+    return link->tls == NULL ? cwist_jq__socket_is_idle(link->fd)
+                             : cwist_jq__tls_is_idle(link->tls);
 }
 
 int cwist_jq__redis_link_send(cwist_jq__redis_link *link, const cwist_jq__redis_request *request,
@@ -83,10 +113,7 @@ int cwist_jq__redis_link_send(cwist_jq__redis_link *link, const cwist_jq__redis_
     link->partial = false;
     link->quiet = cwist_jq__now();
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        size_t sent = 0;
-        int status = parts[i].len == 0 ? CWIST_SUCCESS
-                                       : cwist_jq__send_all(link->fd, parts[i].data, parts[i].len,
-                                                            deadline, &sent);
+        int status = send_all(link, parts[i].data, parts[i].len, deadline);
         if (status != CWIST_SUCCESS) {
             return status;
         }
@@ -108,7 +135,7 @@ static int receive(cwist_jq__redis_link *link, uint64_t deadline, const cwist_jq
         }
         until = cwist_jq__earlier(deadline, cwist_jq__add_ms(began, CWIST_JQ_SLICE_MS));
     }
-    int ready = cwist_jq__wait_readable(link->fd, until);
+    int ready = wait_readable(link, until);
     if (ready < 0) {
         return ready;
     }
@@ -118,13 +145,15 @@ static int receive(cwist_jq__redis_link *link, uint64_t deadline, const cwist_jq
         }
         return until < deadline ? CWIST_SUCCESS : CWIST_JQ_PENDING;
     }
-    long count = cwist_jq__recv_some(link->fd, link->chunk, sizeof link->chunk);
+    long count = recv_chunk(link);
     if (count < 0) {
         return (int)count;
     }
-    if (count > 0) {
+    if (count > 0 || link->tls != NULL) { /* of TLS a part may come that does not show yet */
         link->partial = true;
         link->heard = cwist_jq__now();
+    }
+    if (count > 0) {
         if (redisReaderFeed(link->reader, link->chunk, (size_t)count) != REDIS_OK) {
             return cwist_jq__no_memory();
         }

@@ -3,7 +3,6 @@
  * back when all replies have come. A link whose reply is outstanding is closed instead: a late
  * reply can never meet another command.
  */
-#include "platform/socket.h"
 #include "redis/redis.h"
 
 #define IDLE_MAX 64
@@ -50,7 +49,7 @@ cwist_jq__redis_link *cwist_jq__redis_take_idle(cwist_jq__conn *conn,
             server->idle_count--;
         }
         cwist_jq__unlock(&server->lock);
-        if (link == NULL || cwist_jq__socket_is_idle(link->fd)) {
+        if (link == NULL || cwist_jq__redis_link_is_idle(link)) {
             return link;
         }
         /* The server ended it while it was at rest; so it did with the others, most likely. */

@@ -20,6 +20,7 @@
 #include "platform/clock.h"
 #include "platform/thread.h"
 #include "redis/script.h"
+#include "tls/tls.h"
 
 #define CWIST_JQ_AGAIN 2
 
@@ -75,6 +76,7 @@ typedef struct cwist_jq__redis_hello {
 typedef struct cwist_jq__redis_link {
     struct cwist_jq__redis_link *next; /* in the pool */
     int fd;
+    cwist_jq__tls *tls; /* NULL: not encrypted */
     redisReader *reader;
     cwist_jq__redis_endpoint endpoint;
     cwist_jq__redis_hello hello;
@@ -90,6 +92,8 @@ typedef struct cwist_jq__redis_link {
 int cwist_jq__redis_link_connect(cwist_jq__redis_link **link, const cwist_jq__conn *conn,
                                  const cwist_jq__redis_endpoint *endpoint, uint64_t deadline);
 void cwist_jq__redis_link_close(cwist_jq__redis_link *link); /* NULL is allowed */
+/* True when the server has neither closed the idle link nor sent something unasked. */
+bool cwist_jq__redis_link_is_idle(cwist_jq__redis_link *link);
 /*
  * Sends. *complete tells whether all bytes left; when they did not, no command was executed but
  * perhaps some before the last.
@@ -105,7 +109,8 @@ int cwist_jq__redis_link_read(cwist_jq__redis_link *link, uint64_t deadline,
 
 /* ---- handshake.c ---- */
 
-/* Connects, authenticates, selects the database, and learns version, mode and client id. */
+/* Connects, encrypts, authenticates, selects the database, and learns version, mode and client id.
+ */
 int cwist_jq__redis_link_open(cwist_jq__redis_link **link, const cwist_jq__conn *conn,
                               const cwist_jq__redis_endpoint *endpoint, uint64_t deadline,
                               const cwist_jq__claim *claim);
@@ -113,7 +118,8 @@ int cwist_jq__redis_link_open(cwist_jq__redis_link **link, const cwist_jq__conn 
 /* ---- pool.c: conn->impl ---- */
 
 typedef struct cwist_jq__redis_server {
-    cwist_jq__mutex lock;
+    cwist_jq__tls_context *tls; /* never changes; NULL: links are not encrypted */
+    cwist_jq__mutex lock;       /* guards what follows */
     cwist_jq__redis_link *idle; /* newest first */
     unsigned idle_count;
     unsigned generation; /* raised when links at rest turned out to be stale */

@@ -67,7 +67,17 @@ def _link_to_system(extension: Extension) -> None:
 class SourceDistribution(sdist):
     """Takes along the tree, so that the archive builds, tests and packages like a clone."""
 
-    FOLDERS = (".ci", "benchmarks", "csrc", "cwist_jq", "docs", "include", "packaging", "tests")
+    FOLDERS = (
+        ".ci",
+        ".github",
+        "benchmarks",
+        "csrc",
+        "cwist_jq",
+        "docs",
+        "include",
+        "packaging",
+        "tests",
+    )
     FILES = (
         ".clang-format",
         "CHANGELOG.md",

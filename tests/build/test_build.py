@@ -26,7 +26,12 @@ int main(int argc, char **argv)
 }
 """
 
-ENGINES = {"REDIS": "redis://127.0.0.1:1", "NATS": "nats://127.0.0.1:1"}
+#: What can be left out: an URL that needs it, what is said then, and the library that it needs.
+PARTS = {
+    "REDIS": ("redis://127.0.0.1:1", "no Redis backend", "libhiredis"),
+    "NATS": ("nats://127.0.0.1:1", "no NATS backend", "libnats"),
+    "TLS": ("rediss://127.0.0.1:1", "has no TLS; build it with OpenSSL", "libssl"),
+}
 
 
 def run(*command: str, **env: str) -> subprocess.CompletedProcess[str]:
@@ -39,8 +44,9 @@ def configure(build: Path, *options: str, **env: str) -> subprocess.CompletedPro
     return run("cmake", "-S", str(ROOT / "csrc"), "-B", str(build), *options, **env)
 
 
-@pytest.mark.parametrize("absent", ["NATS", "REDIS"])
-def test_an_absent_backend_says_so(tmp_path: Path, absent: str) -> None:
+@pytest.mark.parametrize("absent", PARTS)
+def test_an_absent_part_says_so(tmp_path: Path, absent: str) -> None:
+    url, text, needed = PARTS[absent]
     done = configure(tmp_path, f"-DCWIST_JQ_WITH_{absent}=OFF", "-DCWIST_JQ_WERROR=ON")
     assert done.returncode == 0, done.stderr
     done = run("cmake", "--build", str(tmp_path), "-j2")
@@ -50,29 +56,30 @@ def test_an_absent_backend_says_so(tmp_path: Path, absent: str) -> None:
     library = ["-I", str(ROOT / "include"), "-L", str(tmp_path), "-lcwist_jq"]
     done = run("cc", str(source), *library, "-o", str(tmp_path / "open"))
     assert done.returncode == 0, done.stderr
-    said = run(str(tmp_path / "open"), ENGINES[absent], LD_LIBRARY_PATH=str(tmp_path)).stdout
-    name = {"NATS": "NATS", "REDIS": "Redis"}[absent]
+    said = run(str(tmp_path / "open"), url, LD_LIBRARY_PATH=str(tmp_path)).stdout
     assert said.startswith("CWIST_ERROR_UNSUPPORTED: ")
-    assert f"no {name} backend" in said
-    linked = run("ldd", str(tmp_path / "libcwist_jq.so")).stdout
-    assert {"NATS": "libnats", "REDIS": "libhiredis"}[absent] not in linked
+    assert text in said
+    linked = run("readelf", "-d", str(tmp_path / "libcwist_jq.so")).stdout
+    assert needed not in linked
 
 
 MISSING = {
     "hiredis": (
         [],
-        "hiredis 0.14 or newer is missing: install libhiredis-dev (apt), hiredis-dev (apk), "
-        "hiredis-devel (dnf), hiredis (brew), or configure with -DCWIST_JQ_WITH_REDIS=OFF",
+        "hiredis 0.14 or newer is missing: apt install libhiredis-dev, or apk add hiredis-dev, "
+        "or dnf install hiredis-devel, or brew install hiredis, "
+        "or configure with -DCWIST_JQ_WITH_REDIS=OFF",
     ),
     "libnats": (
         ["-DCWIST_JQ_WITH_REDIS=OFF"],
-        "libnats 3.4 or newer is missing: install libnats-dev (apt), cnats (brew), "
+        "libnats 3.4 or newer is missing: apt install libnats-dev, or brew install cnats, "
         "or configure with -DCWIST_JQ_WITH_NATS=OFF",
     ),
     "openssl": (
         ["-DCWIST_JQ_WITH_NATS=OFF"],
-        "openssl 1.1.1 or newer is missing: install libssl-dev (apt), openssl-dev (apk), "
-        "openssl-devel (dnf), openssl (brew), or configure with -DCWIST_JQ_WITH_TLS=OFF",
+        "openssl 1.1.1 or newer is missing: apt install libssl-dev, or apk add openssl-dev, "
+        "or dnf install openssl-devel, or brew install openssl, "
+        "or configure with -DCWIST_JQ_WITH_TLS=OFF",
     ),
 }
 
@@ -93,23 +100,35 @@ def test_a_missing_library_is_named_with_its_packages(tmp_path: Path, module: st
 
 
 def test_missing_programs_are_named_with_their_packages(tmp_path: Path) -> None:
-    for name, option, line in (
+    no_pkg_config = ["-DPKG_CONFIG_EXECUTABLE=/nonexistent"]
+    # CMake looks for programs nowhere, and is told where those are that it needs by itself.
+    no_python = [
+        "-DCMAKE_FIND_USE_SYSTEM_ENVIRONMENT_PATH=OFF",
+        "-DCMAKE_FIND_USE_CMAKE_SYSTEM_PATH=OFF",
+    ]
+    for variable, program in (
+        ("CMAKE_C_COMPILER", "cc"),
+        ("CMAKE_MAKE_PROGRAM", "make"),
+        ("PKG_CONFIG_EXECUTABLE", "pkg-config"),
+    ):
+        no_python.append(f"-D{variable}={shutil.which(program)}")
+    for name, options, line in (
         (
             "pkg-config",
-            "-DPKG_CONFIG_EXECUTABLE=/nonexistent",
-            "pkg-config is missing: install pkg-config (apt), pkgconf (apk), "
-            "pkgconf-pkg-config (dnf), pkgconf (brew)",
+            no_pkg_config,
+            "pkg-config is missing: apt install pkg-config, or apk add pkgconf, "
+            "or dnf install pkgconf-pkg-config, or brew install pkgconf",
         ),
         (
             "python",
-            "-DCWIST_JQ_PYTHON=CWIST_JQ_PYTHON-NOTFOUND",
-            "",
+            no_python,
+            "python3 is missing: apt install python3, or apk add python3, "
+            "or dnf install python3, or brew install python",
         ),
     ):
-        done = configure(tmp_path / name, option)
-        if line:
-            assert done.returncode != 0
-            assert line in [said.strip() for said in done.stderr.splitlines()]
+        done = configure(tmp_path / name, *options)
+        assert done.returncode != 0
+        assert line in [said.strip() for said in done.stderr.splitlines()]
 
 
 def test_the_shared_library_has_a_soname_of_its_abi() -> None:

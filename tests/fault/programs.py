@@ -59,6 +59,21 @@ def interrupted(url: str, name: str) -> None:
         raise
 
 
+def pipe(url: str, name: str) -> None:
+    """Sends until the connection breaks, as a C program does: SIGPIPE ends it, were one raised."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    queue = cwist_jq.connect(url, operation_timeout=1.0).queue(name)
+    queue.enqueue(b"ready")
+    say("ready")
+    payload = bytes(900_000)
+    for _ in range(50):
+        try:
+            queue.enqueue(payload)
+        except cwist_jq.Error as error:
+            say(type(error).__name__)
+            return
+
+
 _kept: list[Any] = []
 
 
@@ -197,7 +212,7 @@ def inherit(url: str, name: str) -> None:
 
 def main(words: list[str]) -> NoReturn:
     """Runs one of the programs above."""
-    programs = (hold, wait, interrupted, leave, fork, storm, inherit)
+    programs = (hold, wait, interrupted, leave, fork, storm, inherit, pipe)
     chosen = {program.__name__: program for program in programs}
     chosen[words[0]](*words[1:])
     sys.exit(0)

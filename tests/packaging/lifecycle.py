@@ -12,10 +12,11 @@ import logging
 import sys
 import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 
 import cwist_jq
 
-LEASE = 0.4
+LEASE = 0.8
 RETRY_DELAY = 0.3
 WAIT = 10.0
 SCHEMES = {"redis": "redis", "rediss": "redis", "unix": "redis", "nats": "nats", "tls": "nats"}
@@ -94,7 +95,7 @@ def extended(queue: cwist_jq.Queue) -> None:
     end = time.monotonic() + LEASE * 2
     while time.monotonic() < end:
         job.extend()
-        expect(queue.claim(timeout=LEASE / 4) is None, "an extended job came back")
+        expect(queue.claim(timeout=LEASE / 2) is None, "an extended job came back")
     job.ack()
 
 
@@ -149,9 +150,11 @@ def main() -> int:
     # The servers of a trial keep nothing on disk, which the library warns about.
     logging.getLogger("cwist_jq").setLevel(logging.ERROR)
     failed = 0
-    for url in chosen.urls:
+    with ThreadPoolExecutor(len(chosen.urls)) as threads:  # most of the time is waiting
+        runs = {url: threads.submit(run, url) for url in chosen.urls}
+    for url, done in runs.items():
         try:
-            print(f"lifecycle: cwist_jq {cwist_jq.__version__}, {scheme[url]}: {run(url)}")
+            print(f"lifecycle: cwist_jq {cwist_jq.__version__}, {scheme[url]}: {done.result()}")
         except (Gap, cwist_jq.Error) as error:
             failed = 1
             print(f"lifecycle: {scheme[url]}: {error}", file=sys.stderr)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import cwist_jq
+
 ROOT = Path(__file__).parents[2]
 
 # Runs setup.py as another Python would: {python} changes what it sees of itself.
@@ -152,7 +154,9 @@ def test_a_switch_that_says_nothing(tmp_path: Path, switch: str, value: str, lin
 def test_the_library_of_the_system(tmp_path: Path) -> None:
     done = build(tmp_path, CWIST_JQ_SYSTEM="1", **modules_but(tmp_path / "modules"))
     assert done.returncode != 0
-    assert "cwist-jq 0.1.0 or newer is missing: apt install libcwist-jq-dev" in done.stderr
+    assert (
+        f"cwist-jq {cwist_jq.__version__} or newer is missing: apt install libcwist" in done.stderr
+    )
 
 
 def test_a_free_threaded_python_that_is_too_old(tmp_path: Path) -> None:

@@ -165,28 +165,49 @@ int cwist_jq__connect_unix(const char *path, uint64_t deadline)
     return connect_to((const struct sockaddr *)&address, sizeof address, deadline);
 }
 
+long cwist_jq__send_some(int fd, const void *data, size_t len)
+{
+    for (;;) {
+        ssize_t count = send(fd, data, len, MSG_NOSIGNAL);
+        if (count >= 0) {
+            return (long)count;
+        }
+        if (errno == EAGAIN || errno == EWOULDBLOCK) {
+            return 0;
+        }
+        if (errno != EINTR) {
+            return io_error("send", errno);
+        }
+    }
+}
+
 int cwist_jq__send_all(int fd, const void *data, size_t len, uint64_t deadline, size_t *sent)
 {
     const char *at = data;
 
     *sent = 0;
     while (*sent < len) {
-        ssize_t count = send(fd, at + *sent, len - *sent, MSG_NOSIGNAL);
-        if (count >= 0) {
-            *sent += (size_t)count;
-        } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-            int ready = wait_for(fd, POLLOUT, deadline);
+        long count = cwist_jq__send_some(fd, at + *sent, len - *sent);
+        if (count < 0) {
+            return (int)count;
+        }
+        *sent += (size_t)count;
+        if (count == 0) {
+            int ready = cwist_jq__wait_writable(fd, deadline);
             if (ready < 0) {
                 return ready;
             }
             if (ready == 0) {
                 return io_error("send", ETIMEDOUT);
             }
-        } else if (errno != EINTR) {
-            return io_error("send", errno);
         }
     }
     return CWIST_SUCCESS;
+}
+
+int cwist_jq__wait_writable(int fd, uint64_t deadline)
+{
+    return wait_for(fd, POLLOUT, deadline);
 }
 
 int cwist_jq__wait_readable(int fd, uint64_t deadline)

@@ -186,31 +186,44 @@ int cwist_jq__connect_unix(const char *path, uint64_t deadline)
                           "unix sockets are not supported on Windows; use redis://HOST:PORT");
 }
 
+long cwist_jq__send_some(int fd, const void *data, size_t len)
+{
+    int count = send(socket_of(fd), data, len > INT_MAX ? INT_MAX : (int)len, 0);
+
+    if (count >= 0) {
+        return count;
+    }
+    int error = WSAGetLastError();
+    return error == WSAEWOULDBLOCK ? 0 : cwist_jq__win_io_error("send", error);
+}
+
 int cwist_jq__send_all(int fd, const void *data, size_t len, uint64_t deadline, size_t *sent)
 {
     const char *at = data;
 
     *sent = 0;
     while (*sent < len) {
-        size_t left = len - *sent;
-        int count = send(socket_of(fd), at + *sent, left > INT_MAX ? INT_MAX : (int)left, 0);
-        if (count >= 0) {
-            *sent += (size_t)count;
-            continue;
+        long count = cwist_jq__send_some(fd, at + *sent, len - *sent);
+        if (count < 0) {
+            return (int)count;
         }
-        int error = WSAGetLastError();
-        if (error != WSAEWOULDBLOCK) {
-            return cwist_jq__win_io_error("send", error);
-        }
-        int ready = wait_for(fd, WRITABLE, deadline);
-        if (ready < 0) {
-            return ready;
-        }
-        if (ready == 0) {
-            return cwist_jq__win_io_error("send", WSAETIMEDOUT);
+        *sent += (size_t)count;
+        if (count == 0) {
+            int ready = cwist_jq__wait_writable(fd, deadline);
+            if (ready < 0) {
+                return ready;
+            }
+            if (ready == 0) {
+                return cwist_jq__win_io_error("send", WSAETIMEDOUT);
+            }
         }
     }
     return CWIST_SUCCESS;
+}
+
+int cwist_jq__wait_writable(int fd, uint64_t deadline)
+{
+    return wait_for(fd, WRITABLE, deadline);
 }
 
 int cwist_jq__wait_readable(int fd, uint64_t deadline)

@@ -12,7 +12,7 @@
 #define TEST_SECONDS 60
 #define SKIPPED 77
 
-static const char *engine = "";
+static const char *server = ""; /* the first argument of the program */
 
 /* ---- checks ---- */
 
@@ -62,14 +62,34 @@ void harness_check_contains(const char *file, int line, const char *want, const 
 
 /* ---- running ---- */
 
+/* Where the URL of a server stands; NULL: there is no such kind. */
+static const char *variable_of(const char *name)
+{
+    static const struct {
+        const char *name;
+        const char *variable;
+    } known[] = {{"redis", "CWIST_TEST_REDIS_URL"},
+                 {"nats", "CWIST_TEST_NATS_URL"},
+                 {"rediss", "CWIST_TEST_REDISS_URL"},
+                 {"tls", "CWIST_TEST_TLS_URL"}};
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (strcmp(name, known[i].name) == 0) {
+            return known[i].variable;
+        }
+    }
+    return NULL;
+}
+
 int harness_main(int argc, char **argv, const test *tests, size_t count)
 {
     int failed = 0;
+    int ran = 0;
     int first = 1;
     bool here = false;
 
-    if (argc > 1 && (strcmp(argv[1], "redis") == 0 || strcmp(argv[1], "nats") == 0)) {
-        engine = argv[1];
+    if (argc > 1 && variable_of(argv[1]) != NULL) {
+        server = argv[1];
         first = 2;
         (void)harness_url();
     }
@@ -82,32 +102,36 @@ int harness_main(int argc, char **argv, const test *tests, size_t count)
         for (int at = first; at < argc; at++) {
             wanted = wanted || strcmp(argv[at], tests[i].name) == 0;
         }
+        ran += wanted ? 1 : 0;
         if (wanted && here) {
             tests[i].run();
         } else if (wanted) {
-            bool passed = system_run_apart(&tests[i], argv[0], engine, TEST_SECONDS);
+            bool passed = system_run_apart(&tests[i], argv[0], server, TEST_SECONDS);
             (void)printf("%s %s\n", passed ? "ok    " : "FAILED", tests[i].name);
             failed += passed ? 0 : 1;
         }
     }
-    return failed != 0 ? 1 : 0;
+    if (ran == 0) {
+        (void)fprintf(stderr, "no test has such a name\n");
+    }
+    return failed != 0 || ran == 0 ? 1 : 0;
 }
 
 /* ---- servers ---- */
 
 const char *harness_engine(void)
 {
-    return engine;
+    return strcmp(server, "nats") == 0 || strcmp(server, "tls") == 0 ? "nats" : "redis";
 }
 
 const char *harness_url(void)
 {
-    const char *url =
-        getenv(strcmp(engine, "nats") == 0 ? "CWIST_TEST_NATS_URL" : "CWIST_TEST_REDIS_URL");
+    const char *variable = variable_of(server);
+    const char *url = getenv(variable != NULL ? variable : "CWIST_TEST_REDIS_URL");
     if (url == NULL || *url == '\0') {
         const char *strict = getenv("CWIST_TEST_REQUIRE_DURABLE_QUEUE");
         bool required = strict != NULL && *strict != '\0' && strcmp(strict, "0") != 0;
-        (void)fprintf(stderr, "no %s server was given%s\n", engine,
+        (void)fprintf(stderr, "no %s server was given%s\n", server,
                       required ? ", and CWIST_TEST_REQUIRE_DURABLE_QUEUE asks for it"
                                : "; skipped");
         exit(required ? 1 : SKIPPED);

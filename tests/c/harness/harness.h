@@ -61,7 +61,7 @@ void harness_thread_join(harness_thread *thread);
 
 /* ---- servers ---- */
 
-/* "redis" or "nats": the first argument of the program. */
+/* "redis" or "nats". The program's first argument says which, or, encrypted, "rediss" or "tls". */
 const char *harness_engine(void);
 
 /* The URL of the private server of the engine; ends the test program as skipped without one. */

@@ -61,6 +61,73 @@ static void several_nats_servers(void)
     cwist_jq__url_clear(&url);
 }
 
+static void tls_options(void)
+{
+    cwist_jq__url url;
+    parse(&url,
+          "rediss://u:p@h:7/2?tls_ca=/a%26b/%40ca.pem&tls_cert=c.pem&tls_key=/k&tls_verify=no");
+    CHECK_STR("u", url.user);
+    CHECK_STR("p", url.password);
+    CHECK_STR("h", url.host);
+    CHECK_INT(7, url.port);
+    CHECK_INT(2, url.database);
+    CHECK_STR("/a&b/@ca.pem", url.tls.ca);
+    CHECK_STR("c.pem", url.tls.cert);
+    CHECK_STR("/k", url.tls.key);
+    CHECK(url.tls.unverified);
+    CHECK(cwist_jq__url_is_tls(&url));
+    CHECK_STR("rediss://h:7/2", url.label);
+    cwist_jq__url_clear(&url);
+
+    parse(&url, "tls://u:p@a,tls://b:1/?tls_verify=yes");
+    CHECK_STR("tls://a:4222,tls://b:1", url.servers);
+    CHECK_STR(url.servers, url.label);
+    CHECK_STR(NULL, url.tls.ca);
+    CHECK(!url.tls.unverified);
+    CHECK(cwist_jq__url_is_tls(&url));
+    cwist_jq__url_clear(&url);
+
+    parse(&url, "redis://u:p?q@h");
+    CHECK_STR("p?q", url.password);
+    CHECK(!url.tls.unverified);
+    CHECK(!cwist_jq__url_is_tls(&url));
+    cwist_jq__url_clear(&url);
+}
+
+static void tls_options_that_are_refused(void)
+{
+    static const struct {
+        const char *url;
+        const char *text;
+    } bad[] = {
+        {"rediss://u:secret@h?", "an option other than tls_ca="},
+        {"rediss://u:secret@h?tls_ca=/a&", "an option other than tls_ca="},
+        {"rediss://u:secret@h?secret=1", "an option other than tls_ca="},
+        {"rediss://u:p?secret@h", "write %3F for a ? in a password"},
+        {"tls://u:secret@h?TLS_CA=/a", "an option other than tls_ca="},
+        {"rediss://u:secret@h?tls_ca=/a&tls_ca=/b", "a TLS option twice"},
+        {"rediss://u:secret@h?tls_verify=no&tls_verify=no", "a TLS option twice"},
+        {"rediss://u:secret@h?tls_cert=", "a TLS option without a value"},
+        {"rediss://u:secret@h?tls_cert", "a TLS option without a value"},
+        {"rediss://u:secret@h?tls_key=/a", "a tls_key without its tls_cert"},
+        {"rediss://u:secret@h?tls_verify=off", "a tls_verify other than yes and no"},
+        {"rediss://u:secret@h?tls_ca=/a%00", "hexadecimal digits"},
+        {"redis://u:secret@h?tls_ca=/a", "rediss:// and tls:// may end in ?tls_ca="},
+        {"nats://u:secret@h?tls_ca=/a", "rediss:// and tls:// may end in ?tls_ca="},
+        {"nats://u:secret@a,tls://b", "both nats:// and tls:// servers"},
+        {"tls://u:secret@a,nats://b", "both nats:// and tls:// servers"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        cwist_jq__url url;
+        if (cwist_jq__url_parse(&url, bad[i].url) != CWIST_ERROR_INVALID_PARAM) {
+            harness_fail(__FILE__, __LINE__, "accepted: %s", bad[i].url);
+        }
+        CHECK_TEXT(bad[i].text);
+        CHECK(strstr(cwist_job_last_error(), "secret") == NULL);
+        CHECK_STR(NULL, url.tls.ca);
+    }
+}
+
 static void what_is_refused(void)
 {
     static const char *const bad[] = {
@@ -103,4 +170,6 @@ static void what_is_refused(void)
 TEST_MAIN({"a_full_redis_url", a_full_redis_url},
           {"parts_that_are_left_out_have_defaults", parts_that_are_left_out_have_defaults},
           {"a_unix_socket", a_unix_socket}, {"several_nats_servers", several_nats_servers},
+          {"tls_options", tls_options},
+          {"tls_options_that_are_refused", tls_options_that_are_refused},
           {"what_is_refused", what_is_refused})

@@ -1,4 +1,8 @@
-/* A Redis server to keep queues on, as in CWIST. */
+/*
+ * A Redis server to keep queues on, as in CWIST.
+ *
+ * Threads: any thread.
+ */
 #ifndef CWIST_JQ_REDIS_H
 #define CWIST_JQ_REDIS_H
 
@@ -12,15 +16,15 @@ extern "C" {
 typedef struct cwist_redis cwist_redis_t;
 
 /*
- * Connects to host (a name or an address) and port (1 to 65535) with the default timeouts of
- * durable_queue_ext.h. Returns a handle that is yours to close, or NULL: then
- * cwist_job_last_error() says why. Any thread.
+ * Connects to a Redis server: host is a name or an address, port 1 to 65535. The timeouts are the
+ * defaults of cwist_job_conn_open().
+ * Returns: a handle that is yours to close, or NULL; then cwist_job_last_error() says why.
  */
 CWIST_API cwist_redis_t *cwist_redis_connect(const char *host, int port);
 
 /*
- * Closes the handle; NULL and a closed handle are allowed. Queues made from it go on until they are
- * destroyed themselves. Any thread.
+ * Closes the handle of a Redis server; NULL and a closed handle are allowed. Queues made from it go
+ * on until they are destroyed themselves.
  */
 CWIST_API void cwist_redis_close(cwist_redis_t *redis);
 /* cdef: end */

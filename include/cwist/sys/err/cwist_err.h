@@ -1,6 +1,8 @@
 /*
  * Error values, as in CWIST. A function returns a small tagged struct; every function of the job
  * queue returns the kind CWIST_ERR_INT16, with the code in error.err_i16.
+ *
+ * Threads: any thread.
  */
 #ifndef CWIST_JQ_ERR_H
 #define CWIST_JQ_ERR_H
@@ -43,8 +45,8 @@ typedef struct cwist_error_t {
 } cwist_error_t;
 
 enum cwist_error_code {
-    CWIST_SUCCESS = 0,
-    CWIST_FAILURE = -1,
+    CWIST_SUCCESS = 0,              /* no error */
+    CWIST_FAILURE = -1,             /* the cause has no code of its own */
     CWIST_ERROR_IO = -2,            /* no server could be reached, or the connection broke */
     CWIST_ERROR_NOMEM = -3,         /* this process is out of memory */
     CWIST_ERROR_INVALID_PARAM = -4, /* an argument is out of its range; nothing was sent */
@@ -52,10 +54,13 @@ enum cwist_error_code {
     CWIST_ERROR_TIMEOUT = -6        /* no job came in time */
 };
 
-/* Frees what an error owns; an error of the job queue owns nothing. NULL is allowed. Any thread. */
+/* Frees what an error owns; an error of the job queue owns nothing. NULL is allowed. */
 CWIST_API void cwist_error_dispose(cwist_error_t *error);
 
-/* True when the error says success. NULL is not success. Any thread. */
+/*
+ * Tells success from failure.
+ * Returns: true when the error says success; false for NULL.
+ */
 CWIST_API bool cwist_error_is_ok(const cwist_error_t *error);
 /* cdef: end */
 

@@ -1,0 +1,11 @@
+# Shared, so that auditwheel bundles them. Each machine builds for its own kind.
+cmake_host_system_information(RESULT processor QUERY OS_PLATFORM)
+if(processor STREQUAL "aarch64")
+  set(VCPKG_TARGET_ARCHITECTURE arm64)
+else()
+  set(VCPKG_TARGET_ARCHITECTURE x64)
+endif()
+set(VCPKG_CMAKE_SYSTEM_NAME Linux)
+set(VCPKG_CRT_LINKAGE dynamic)
+set(VCPKG_LIBRARY_LINKAGE dynamic)
+set(VCPKG_BUILD_TYPE release)
