@@ -150,6 +150,15 @@ demo: .venv/native ## Show the queue at work on private servers of both engines,
 matrix: ## The suite and the packages in roots of Debian 12, 13 and testing; as root; ROOTS="debian13"
 	@.ci/matrix $(if $(CHECK),--check) $(ROOTS)
 
+.venv/platforms: packaging/requirements-platforms.txt | setup
+	@$(PY) -m pip install -q --disable-pip-version-check -r packaging/requirements-platforms.txt
+	@touch $@
+
+.PHONY: platforms
+platforms: .venv/platforms ## Build for musl, ARM, Windows and macOS, and run the tests where an emulator can; PLATFORMS="windows-x86_64"
+	@.ci/setup .ci/packages-platforms.txt
+	@.ci/platforms $(PLATFORMS)
+
 clean: ## Remove what was built; the servers and .venv stay
 	rm -rf build dist *.egg-info cwist_jq/*.so cwist_jq/include cwist_jq/lib .venv/native .mypy_cache .pytest_cache .ruff_cache
 	find csrc cwist_jq packaging tests benchmarks -type d "(" -name __pycache__ -o -name .ruff_cache ")" -prune -exec rm -rf {} +

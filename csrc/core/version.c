@@ -3,8 +3,8 @@
 
 #include "core/internal.h"
 
-#define TEXT(x) #x
-#define VERSION(major, minor, patch) TEXT(major) "." TEXT(minor) "." TEXT(patch)
+#define QUOTED(x) #x
+#define VERSION(major, minor, patch) QUOTED(major) "." QUOTED(minor) "." QUOTED(patch)
 
 const char *cwist_job_version(void)
 {

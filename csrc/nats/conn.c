@@ -284,14 +284,14 @@ static int check_jetstream(cwist_jq__nats *nats, const cwist_jq__wait *wait)
 
 uint64_t cwist_jq__late_ms(const cwist_jq__nats *nats)
 {
-    uint64_t far = 2 * atomic_load(&nats->round_trip_ms);
-    return 150 + (far < 1000 ? far : 1000);
+    uint64_t distance = 2 * atomic_load(&nats->round_trip_ms);
+    return 150 + (distance < 1000 ? distance : 1000);
 }
 
 uint64_t cwist_jq__setup_ms(const cwist_jq__nats *nats)
 {
-    uint64_t far = SETUP_TRIPS * atomic_load(&nats->round_trip_ms);
-    return SETUP_MS + (far < SETUP_FAR_MS ? far : SETUP_FAR_MS);
+    uint64_t distance = SETUP_TRIPS * atomic_load(&nats->round_trip_ms);
+    return SETUP_MS + (distance < SETUP_FAR_MS ? distance : SETUP_FAR_MS);
 }
 
 int cwist_jq__nats_ping(cwist_jq__conn *conn, uint64_t deadline)

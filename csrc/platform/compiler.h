@@ -2,7 +2,9 @@
 #ifndef CWIST_JQ_COMPILER_H
 #define CWIST_JQ_COMPILER_H
 
-#include <stdint.h> /* mingw: says by which rules printf's formats are checked */
+#if defined(__MINGW32__)
+#include <stdio.h> /* says by which rules printf's formats are checked */
+#endif
 
 #if defined(__MINGW_PRINTF_FORMAT)
 #define CWIST_JQ_PRINTF(text, first) __attribute__((format(__MINGW_PRINTF_FORMAT, text, first)))

@@ -180,9 +180,9 @@ static uint64_t connect_deadline(const cwist_jq__claim *claim, uint64_t until)
     const cwist_jq__redis_claim *state = claim->impl;
     unsigned tries = state->backoff.tries < 4 ? state->backoff.tries : 4;
     uint64_t now = cwist_jq__now();
-    uint64_t far = cwist_jq__redis_trips_ms(claim->queue->conn, CONNECT_TRIPS);
-    uint64_t most = cwist_jq__add_ms(now, ((uint64_t)CONNECT_FIRST_MS << tries) + far);
-    uint64_t slice = cwist_jq__add_ms(until > now ? until : now, CONNECT_OVERRUN_MS + far);
+    uint64_t distance = cwist_jq__redis_trips_ms(claim->queue->conn, CONNECT_TRIPS);
+    uint64_t most = cwist_jq__add_ms(now, ((uint64_t)CONNECT_FIRST_MS << tries) + distance);
+    uint64_t slice = cwist_jq__add_ms(until > now ? until : now, CONNECT_OVERRUN_MS + distance);
 
     if (cwist_jq__passed(claim->deadline)) {
         slice = state->limit;

@@ -40,8 +40,9 @@ static void recall(const cwist_jq__claim *claim)
     int status = cwist_jq__redis_lane_wait(claim, lane, 0, NULL);
 
     if (status == CWIST_JQ_PENDING && (lane->block_ms == 0 || unblock(claim, lane->link))) {
-        uint64_t far = cwist_jq__redis_trips_ms(claim->queue->conn, 1);
-        status = cwist_jq__redis_lane_wait(claim, lane, cwist_jq__after_ms(RECALL_MS + far), NULL);
+        uint64_t distance = cwist_jq__redis_trips_ms(claim->queue->conn, 1);
+        status =
+            cwist_jq__redis_lane_wait(claim, lane, cwist_jq__after_ms(RECALL_MS + distance), NULL);
     }
     if (status == CWIST_SUCCESS && lane->read &&
         cwist_jq__redis_fault_of(lane->replies[lane->count - 1]) == CWIST_JQ_FAULT_NONE &&
