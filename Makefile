@@ -146,6 +146,15 @@ try-python: | setup ## Install with another Python and try it: TRY_PYTHON=python
 demo: .venv/native ## Show the queue at work on private servers of both engines, in about 10 s
 	@$(PY) -m benchmarks.demo
 
+.PHONY: deb deb-check
+DEB_SUITES ?= bookworm trixie testing
+
+deb: ## Build the Debian packages of HEAD into dist/deb
+	@.ci/deb
+
+deb-check: deb | setup ## Try the Debian packages in bare roots of DEB_SUITES; as root
+	@.ci/try-deb $(DEB_SUITES)
+
 .PHONY: matrix
 matrix: ## The suite and the packages in roots of Debian 12, 13 and testing; as root; ROOTS="debian13"
 	@.ci/matrix $(if $(CHECK),--check) $(ROOTS)
