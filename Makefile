@@ -85,30 +85,30 @@ check-types: .venv/native
 
 check-headers: | setup
 	@echo "check: headers"
-	@.ci/check_headers
+	@.ci/check-headers
 
 check-gcc: | setup
 	@echo "check: warnings of gcc, export list"
-	@.ci/build_c build/gcc -DCMAKE_C_COMPILER=gcc -DCMAKE_BUILD_TYPE=Release
+	@.ci/build-c build/gcc -DCMAKE_C_COMPILER=gcc -DCMAKE_BUILD_TYPE=Release
 	@$(PY) csrc/tools/check_exports.py build/gcc/libcwist_jq.so
 
 check-clang: | setup
 	@echo "check: warnings of clang"
-	@.ci/build_c build/clang -DCMAKE_C_COMPILER=clang
+	@.ci/build-c build/clang -DCMAKE_C_COMPILER=clang
 
 check-asan: | setup
 	@echo "check: C tests under ASan and UBSan, $(SANITIZER_CC)"
-	@.ci/build_c build/asan-$(SANITIZER_CC) -DCWIST_JQ_SANITIZE=address,undefined -DCMAKE_C_COMPILER=$(SANITIZER_CC)
+	@.ci/build-c build/asan-$(SANITIZER_CC) -DCWIST_JQ_SANITIZE=address,undefined -DCMAKE_C_COMPILER=$(SANITIZER_CC)
 	@$(ASAN_ENV) $(PY) -m tests.run_c build/asan-$(SANITIZER_CC)
 
 check-tsan: | setup
 	@echo "check: thread tests under TSan, $(SANITIZER_CC)"
-	@.ci/build_c build/tsan-$(SANITIZER_CC) -DCWIST_JQ_SANITIZE=thread -DCMAKE_C_COMPILER=$(SANITIZER_CC)
+	@.ci/build-c build/tsan-$(SANITIZER_CC) -DCWIST_JQ_SANITIZE=thread -DCMAKE_C_COMPILER=$(SANITIZER_CC)
 	@$(TSAN_ENV) $(PY) -m tests.run_c build/tsan-$(SANITIZER_CC) --label tsan
 
 check-valgrind: | setup
 	@echo "check: C tests under valgrind"
-	@.ci/build_c build/valgrind "-DCWIST_JQ_TEST_WRAPPER=$(VALGRIND)"
+	@.ci/build-c build/valgrind "-DCWIST_JQ_TEST_WRAPPER=$(VALGRIND)"
 	@$(PY) -m tests.run_c build/valgrind
 
 .venv/packaging: packaging/requirements.txt packaging/repair-tools.txt | setup
@@ -126,7 +126,7 @@ sdist-check: | setup ## Build from the sdist without a network, and with each ne
 .PHONY: check-man check-abi abi-baseline install-check
 check-man: | setup
 	@echo "check: man pages"
-	@.ci/check_man
+	@.ci/check-man
 
 check-abi: build-c
 	@echo "check: ABI"

@@ -193,7 +193,7 @@ def test_a_tool_has_one_version() -> None:
 def test_a_wheel_is_tested_with_an_older_python_than_the_servers_need(tmp_path: Path) -> None:
     """The program of cibuildwheel's test-command says what is missing, in one line."""
     done = subprocess.run(
-        [sys.executable, str(ROOT / ".ci" / "test_wheel.py")],
+        [sys.executable, str(ROOT / ".ci" / "test-wheel.py")],
         env={"PATH": str(tmp_path)},
         capture_output=True,
         text=True,

@@ -3,7 +3,7 @@
 The package must be installed there, not built in the tree. Works with every Python that the package
 supports; the servers need Python 3.11 or newer, which CWIST_TEST_PYTHON or the PATH names.
 
-    python .ci/test_wheel.py [redis[=KIND]] [nats[=KIND]]
+    python .ci/test-wheel.py [redis[=KIND]] [nats[=KIND]]
 
 Without arguments: both engines, on the servers that .ci/wheel-servers gets; on Windows NATS alone,
 because no Redis server is made for it.
