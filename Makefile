@@ -13,6 +13,8 @@ NATIVE_INPUTS := $(shell find csrc include -name '*.[ch]' -o -name '*.lua' -o -n
 	setup.py pyproject.toml $(wildcard packaging/cwist_build/*.py) \
 	$(wildcard cwist_jq/*.c cwist_jq/*.h cwist_jq/_ffi_build.py)
 
+DEB_SUITES ?= bookworm trixie testing
+
 # gcc or clang
 SANITIZER_CC ?= gcc
 ASAN_ENV := ASAN_OPTIONS=detect_leaks=1:abort_on_error=1:detect_stack_use_after_return=1 \
@@ -24,13 +26,18 @@ VALGRIND := valgrind;-q;--suppressions=$(CURDIR)/tests/sanitizers/valgrind.supp;
 .DEFAULT_GOAL := help
 # The tests have time limits: two suites at once (make -j) would slow each other down.
 .NOTPARALLEL:
-.PHONY: help setup build build-c test test-c test-python check demo clean \
-	wheel sdist-check check-format check-lint check-types check-headers check-gcc check-clang check-asan check-tsan \
-	check-valgrind
+.PHONY: help setup build build-c clean demo \
+	test test-c test-python \
+	check check-format check-lint check-workflows check-types check-headers check-gcc check-clang \
+	check-asan check-tsan check-valgrind check-man check-abi abi-baseline \
+	wheel sdist-check install-check try-python deb deb-check \
+	matrix platforms
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1|\2/' | \
 		awk -F'|' '{ printf "  make %-14s %s\n", $$1, $$2 }'
+
+# ---- set-up and build ----
 
 setup: ## Install what is missing: system packages, .venv, test servers
 	@.ci/setup
@@ -49,6 +56,8 @@ build-c: | setup
 		>build/python.log 2>&1 || { cat build/python.log; exit 1; }
 	@touch $@
 
+# ---- tests ----
+
 test: test-c test-python ## Build, then run the C tests and the Python tests on private servers
 
 test-c: build
@@ -60,6 +69,8 @@ test-python: build
 	$(PY) -m pytest -q --timeout 300 -n $(WORKERS) -m "not alone" $(SUITE) || result=1; \
 	$(PY) -m pytest -q --timeout 300 -m alone $(SUITE) || result=1; \
 	exit $$result
+
+# ---- checks ----
 
 check: check-format check-lint check-workflows check-types check-headers check-gcc check-clang check-asan check-tsan check-valgrind check-man check-abi ## Format, lint, types, warnings, exports, sanitizers, man pages, ABI
 	@echo "check: all clean"
@@ -111,6 +122,19 @@ check-valgrind: | setup
 	@.ci/build-c build/valgrind "-DCWIST_JQ_TEST_WRAPPER=$(VALGRIND)"
 	@$(PY) -m tests.run_c build/valgrind
 
+check-man: | setup
+	@echo "check: man pages"
+	@.ci/check-man
+
+check-abi: build-c
+	@echo "check: ABI"
+	@$(PY) csrc/tools/check_abi.py build/c/libcwist_jq.so
+
+abi-baseline: build-c ## Accept the ABI as it is now: csrc/abi
+	@$(PY) csrc/tools/check_abi.py --renew build/c/libcwist_jq.so
+
+# ---- packages ----
+
 .venv/packaging: packaging/requirements.txt packaging/repair-tools.txt | setup
 	@echo "packaging: installing packaging/requirements.txt"
 	@$(PY) -m pip install -q --disable-pip-version-check -r packaging/requirements.txt \
@@ -123,31 +147,13 @@ wheel: .venv/packaging ## Build a wheel for other machines, check it, and try it
 sdist-check: | setup ## Build from the sdist without a network, and with each needed piece missing
 	@.ci/sdist-check
 
-.PHONY: check-man check-abi abi-baseline install-check
-check-man: | setup
-	@echo "check: man pages"
-	@.ci/check-man
-
-check-abi: build-c
-	@echo "check: ABI"
-	@$(PY) csrc/tools/check_abi.py build/c/libcwist_jq.so
-
-abi-baseline: build-c ## Accept the ABI as it is now: csrc/abi
-	@$(PY) csrc/tools/check_abi.py --renew build/c/libcwist_jq.so
-
 install-check: build wheel ## Install the C library, and run a project that uses it, in each way
 	@echo "check: installed trees"
 	@$(PY) -m pytest -q --timeout 300 tests/install
-.PHONY: try-python check-workflows
+
 try-python: | setup ## Install with another Python and try it: TRY_PYTHON=python3.9 [TRY_FROM=dist]
 	@test -n "$(TRY_PYTHON)" || { echo "say which: make try-python TRY_PYTHON=python3.9" >&2; exit 2; }
 	@.ci/try-python "$(TRY_PYTHON)" $(TRY_FROM)
-
-demo: .venv/native ## Show the queue at work on private servers of both engines, in about 10 s
-	@$(PY) -m benchmarks.demo
-
-.PHONY: deb deb-check
-DEB_SUITES ?= bookworm trixie testing
 
 deb: ## Build the Debian packages of HEAD into dist/deb
 	@.ci/deb
@@ -155,7 +161,8 @@ deb: ## Build the Debian packages of HEAD into dist/deb
 deb-check: deb | setup ## Try the Debian packages in bare roots of DEB_SUITES; as root
 	@.ci/try-deb $(DEB_SUITES)
 
-.PHONY: matrix
+# ---- other systems ----
+
 matrix: ## The suite and the packages in roots of Debian 12, 13 and testing; as root; ROOTS="debian13"
 	@.ci/matrix $(if $(CHECK),--check) $(ROOTS)
 
@@ -163,10 +170,14 @@ matrix: ## The suite and the packages in roots of Debian 12, 13 and testing; as 
 	@$(PY) -m pip install -q --disable-pip-version-check -r packaging/requirements-platforms.txt
 	@touch $@
 
-.PHONY: platforms
 platforms: .venv/platforms ## Build for musl, ARM, Windows and macOS, and run the tests where an emulator can; PLATFORMS="windows-x86_64"
 	@.ci/setup .ci/packages-platforms.txt
 	@.ci/platforms $(PLATFORMS)
+
+# ---- demo ----
+
+demo: .venv/native ## Show the queue at work on private servers of both engines, in about 10 s
+	@$(PY) -m benchmarks.demo
 
 clean: ## Remove what was built; the servers and .venv stay
 	rm -rf build dist *.egg-info cwist_jq/*.so cwist_jq/include cwist_jq/lib .venv/native .mypy_cache .pytest_cache .ruff_cache
