@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -13,22 +11,15 @@ from types import ModuleType
 import pytest
 
 from tests import servers
+from tests.loading import load
 
-_TOOLS = servers.ROOT / "csrc" / "tools"
 _LIBRARY = servers.ROOT / "build" / "c" / "libcwist_jq.so"
 
 
 @pytest.fixture
-def check(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+def check() -> ModuleType:
     """The program, as a module."""
-    monkeypatch.syspath_prepend(_TOOLS)
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    spec = importlib.util.spec_from_file_location("check_abi", _TOOLS / "check_abi.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load(servers.ROOT / "csrc" / "tools" / "check_abi.py")
 
 
 @pytest.fixture

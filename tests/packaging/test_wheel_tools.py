@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+
+from tests.loading import load
 
 ROOT = Path(__file__).parents[2]
 
 
-def load(name: str) -> ModuleType:
-    """A program of packaging/, which is no package."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "packaging" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-check_wheel = load("check_wheel")
-repair_wheel = load("repair_wheel")
+check_wheel = load(ROOT / "packaging" / "check_wheel.py")
+repair_wheel = load(ROOT / "packaging" / "repair_wheel.py")
 
 
 @pytest.fixture

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from tests.loading import load
 from tests.servers import ROOT
 
 CONTRACT = "cwist/sys/job/durable_queue.h"
 
 
 @pytest.fixture
-def gen_man(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+def gen_man() -> ModuleType:
     """The program, as a module."""
-    monkeypatch.syspath_prepend(ROOT / "csrc" / "tools")
-    spec = importlib.util.spec_from_file_location("gen_man", ROOT / "csrc" / "tools" / "gen_man.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load(ROOT / "csrc" / "tools" / "gen_man.py")
 
 
 @pytest.fixture
