@@ -116,6 +116,8 @@ static void tls_options_that_are_refused(void)
         {"nats://u:secret@h?tls_ca=/a", "rediss:// and tls:// may end in ?tls_ca="},
         {"nats://u:secret@a,tls://b", "both nats:// and tls:// servers"},
         {"tls://u:secret@a,nats://b", "both nats:// and tls:// servers"},
+        {"nats://u:secret@a,nats://u:secret@b", "credentials before a later server"},
+        {"tls://a,tls://secret@b,c", "credentials before a later server"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         cwist_jq__url url;
