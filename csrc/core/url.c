@@ -159,6 +159,11 @@ bool cwist_jq__url_is_tls(const cwist_jq__url *url)
     return url->scheme == CWIST_JQ_SCHEME_REDISS || url->scheme == CWIST_JQ_SCHEME_TLS;
 }
 
+size_t cwist_jq__certificate_name_len(const char *host, size_t len)
+{
+    return len > 1 && host[len - 1] == '.' ? len - 1 : len;
+}
+
 static int no_memory_unless(bool fine)
 {
     return fine ? CWIST_SUCCESS : cwist_jq__no_memory();

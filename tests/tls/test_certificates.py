@@ -91,6 +91,16 @@ def test_the_name_must_be_that_of_the_url(
 
 
 @pytest.mark.engine("redis")
+def test_a_common_name_is_no_name(
+    impostor: Callable[..., Impostor], scheme: str, certificates: Certificates
+) -> None:
+    """What an authority may sign does not bind it."""
+    fake = impostor("common")
+    assert "mismatch" in _refusal(_url(fake, scheme, certificates.query, "localhost"))
+    assert fake.received == b""
+
+
+@pytest.mark.engine("redis")
 def test_the_server_is_told_the_name(
     impostor: Callable[..., Impostor], scheme: str, certificates: Certificates
 ) -> None:

@@ -94,6 +94,14 @@ static void tls_options(void)
     cwist_jq__url_clear(&url);
 }
 
+static void the_name_in_a_certificate(void)
+{
+    CHECK_INT(11, cwist_jq__certificate_name_len("example.org", 11));
+    CHECK_INT(11, cwist_jq__certificate_name_len("example.org.", 12));
+    CHECK_INT(12, cwist_jq__certificate_name_len("example.org..", 13));
+    CHECK_INT(1, cwist_jq__certificate_name_len(".", 1)); /* to OpenSSL "" is any name */
+}
+
 static void tls_options_that_are_refused(void)
 {
     static const struct {
@@ -172,6 +180,6 @@ static void what_is_refused(void)
 TEST_MAIN({"a_full_redis_url", a_full_redis_url},
           {"parts_that_are_left_out_have_defaults", parts_that_are_left_out_have_defaults},
           {"a_unix_socket", a_unix_socket}, {"several_nats_servers", several_nats_servers},
-          {"tls_options", tls_options},
+          {"tls_options", tls_options}, {"the_name_in_a_certificate", the_name_in_a_certificate},
           {"tls_options_that_are_refused", tls_options_that_are_refused},
           {"what_is_refused", what_is_refused})
