@@ -258,6 +258,25 @@ void cwist_jq__tls_close(cwist_jq__tls *tls)
     cwist_jq__free(tls);
 }
 
+/*
+ * Sending failed. A server that does not accept our certificate may have said so and closed before:
+ * then its alert is still to be read.
+ */
+static int last_words(cwist_jq__tls *tls, int status)
+{
+    size_t count = 0;
+    char byte;
+
+    begin(tls);
+    int result = SSL_peek_ex(tls->ssl, &byte, 1, &count);
+    int problem = SSL_get_error(tls->ssl, result);
+    if (problem == SSL_ERROR_SSL && tls->broken == CWIST_SUCCESS) {
+        return failed(tls, problem, CWIST_ERROR_IO);
+    }
+    ERR_clear_error();
+    return status;
+}
+
 int cwist_jq__tls_send_all(cwist_jq__tls *tls, const void *data, size_t len, uint64_t deadline)
 {
     const char *at = data;
@@ -273,7 +292,7 @@ int cwist_jq__tls_send_all(cwist_jq__tls *tls, const void *data, size_t len, uin
         }
         int ready = await(tls, SSL_get_error(tls->ssl, result), deadline, CWIST_ERROR_IO);
         if (ready < 0) {
-            return ready;
+            return tls->over ? last_words(tls, ready) : ready;
         }
         if (ready == 0) {
             tls->over = true; /* half a record has left */

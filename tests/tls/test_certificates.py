@@ -155,6 +155,15 @@ def test_a_client_certificate_that_redis_refuses(
     assert "the server does not accept our certificate: " in text
 
 
+@pytest.mark.engine("redis")
+def test_a_refusal_that_comes_while_we_send(make_tls_server: Callable[..., Any]) -> None:
+    """Sending fails then; what the server said before it closed is read all the same."""
+    server = make_tls_server(clients=True)
+    words = "x" * 32 * 1024 * 1024
+    text = _refusal(server.tls_url.replace("://", f"://:{words}@"))
+    assert "the server does not accept our certificate: " in text
+
+
 @pytest.mark.engine("nats")
 def test_a_client_certificate_that_nats_misses(make_tls_server: Callable[..., Any]) -> None:
     """libnats hides what the server says, and a server that is going down does the same."""
