@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -127,6 +129,34 @@ def test_the_authority_from_the_environment(
     _works(f"{scheme}://{server.host}:{server.tls_port}")
 
 
+#: OpenSSL 3 then has nothing to encrypt with.
+_NO_CIPHERS = "openssl_conf=a\n[a]\nproviders=b\n[b]\nbase=c\n[c]\nactivate=1\n"
+
+_TRY = """
+import sys
+import cwist_jq
+try:
+    cwist_jq.connect(sys.argv[1])
+except cwist_jq.Unsupported as reason:
+    print(reason)
+"""
+
+
+def test_an_openssl_that_can_do_nothing(scheme: str, tmp_path: Path) -> None:
+    """That is no lack of memory: OpenSSL's own reason, and where to look."""
+    config = tmp_path / "openssl.cnf"
+    config.write_text(_NO_CIPHERS)
+    done = subprocess.run(
+        [sys.executable, "-c", _TRY, f"{scheme}://127.0.0.1:1"],
+        env={**os.environ, "OPENSSL_CONF": str(config)},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert "OpenSSL cannot do TLS here: " in done.stdout
+    assert "openssl.cnf" in done.stdout
+
+
 def test_no_verification(make_tls_server: Callable[..., Any], scheme: str) -> None:
     """Y02."""
     server = make_tls_server("self")
@@ -181,7 +211,7 @@ WRONG_FILES = {
         "tls_cert={client.pem}&tls_key={good.key}",
         "{good.key}: key values mismatch",
     ),
-    "certificate without key": ("tls_cert={client.pem}", "{client.pem}: "),
+    "certificate without key": ("tls_cert={client.pem}", "{client.pem}: no private key in it"),
     "key with a password": (
         "tls_cert={client.pem}&tls_key={secret.key}",
         "{secret.key}: the key has a password",
