@@ -5,6 +5,7 @@ Each name stands for a pair <name>.pem and <name>.key:
     ca        the authority that signed all but `self`
     good      localhost, 127.0.0.1 and ::1
     name      localhost, no address
+    common    localhost, as its common name only
     other     other.example
     expired   as good, but over since 2020
     self      as good, signed by itself
@@ -62,7 +63,8 @@ class Certificates:
         self._signed_by_itself("ca", "CA:TRUE", LOCAL)
         self._signed_by_itself("self", "CA:FALSE", LOCAL)
         for name, hosts in NAMES.items():
-            self._signed(name, hosts)
+            self._signed(name, f"subjectAltName={hosts}\n", f"cwist_jq test {name}")
+        self._signed("common", "", "localhost")
         both = self.file("client.pem").read_text() + self.file("client.key").read_text()
         self.file("both.pem").write_text(both)
         self._openssl(
@@ -93,11 +95,11 @@ class Certificates:
             *("-addext", f"subjectAltName={hosts}"),
         )
 
-    def _signed(self, name: str, hosts: str) -> None:
-        self.file(f"{name}.ext").write_text(f"subjectAltName={hosts}\n{_STRICT}")
+    def _signed(self, name: str, hosts: str, common_name: str) -> None:
+        self.file(f"{name}.ext").write_text(f"{hosts}{_STRICT}")
         self._openssl(
             *("req", *_KEY, "-keyout", f"{name}.key", "-out", f"{name}.csr"),
-            *("-subj", f"/CN=cwist_jq test {name}"),
+            *("-subj", f"/CN={common_name}"),
         )
         # Only the command `ca` takes dates in every version of OpenSSL.
         dates = ("-startdate", "20200101000000Z", "-enddate", "20200102000000Z")

@@ -123,6 +123,8 @@ int cwist_jq__url_parse(cwist_jq__url *url, const char *text) CWIST_JQ_MUST_USE;
 void cwist_jq__url_clear(cwist_jq__url *url);
 /* Whether the connection is to be encrypted. */
 bool cwist_jq__url_is_tls(const cwist_jq__url *url);
+/* How much of a host a certificate carries: not the dot that ends a full name. Never nothing. */
+size_t cwist_jq__certificate_name_len(const char *host, size_t len);
 
 typedef struct cwist_jq__conn {
     cwist_jq__object object;

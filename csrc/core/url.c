@@ -159,6 +159,11 @@ bool cwist_jq__url_is_tls(const cwist_jq__url *url)
     return url->scheme == CWIST_JQ_SCHEME_REDISS || url->scheme == CWIST_JQ_SCHEME_TLS;
 }
 
+size_t cwist_jq__certificate_name_len(const char *host, size_t len)
+{
+    return len > 1 && host[len - 1] == '.' ? len - 1 : len;
+}
+
 static int no_memory_unless(bool fine)
 {
     return fine ? CWIST_SUCCESS : cwist_jq__no_memory();
@@ -300,11 +305,33 @@ static int add_server(cwist_jq__url *url, span host, int port)
     return no_memory_unless(list != NULL);
 }
 
+static bool begins_with(span in, const char *text)
+{
+    return in.len > strlen(text) && memcmp(in.text, text, strlen(text)) == 0;
+}
+
+/*
+ * The last @ ends the credentials. With a whole server before it, its name would be taken for a
+ * part of the password, and the password would go to another server.
+ */
+static bool repeats_credentials(span list)
+{
+    bool again = false;
+
+    for (const char *c = list.text; c < span_end(list); c++) {
+        span next = span_of(c + 1, span_end(list));
+        again =
+            again || (*c == ',' && (begins_with(next, "nats://") || begins_with(next, "tls://")) &&
+                      span_find(next, '@') != NULL);
+    }
+    return again;
+}
+
 /* A server of the list may repeat the scheme. None may be left unencrypted by another's. */
 static int take_scheme(const cwist_jq__url *url, span *one)
 {
-    bool plain = one->len > 7 && memcmp(one->text, "nats://", 7) == 0;
-    bool encrypted = one->len > 6 && memcmp(one->text, "tls://", 6) == 0;
+    bool plain = begins_with(*one, "nats://");
+    bool encrypted = begins_with(*one, "tls://");
 
     if (cwist_jq__url_is_tls(url) ? plain : encrypted) {
         return invalid("has both nats:// and tls:// servers");
@@ -316,7 +343,10 @@ static int take_scheme(const cwist_jq__url *url, span *one)
 
 static int parse_nats(cwist_jq__url *url, span rest)
 {
-    int status = take_credentials(url, &rest);
+    int status = repeats_credentials(rest)
+                     ? invalid("has credentials before a later server; write them once, before "
+                               "the first, and %2C for a comma in a password")
+                     : take_credentials(url, &rest);
 
     while (status == CWIST_SUCCESS) {
         const char *comma = span_find(rest, ',');

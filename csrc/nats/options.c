@@ -29,7 +29,8 @@ static natsStatus expect_host(natsOptions *options, const char *server)
         host++;
         end--;
     }
-    char *copy = cwist_jq__strndup(host, (size_t)(end - host));
+    size_t len = cwist_jq__certificate_name_len(host, (size_t)(end - host));
+    char *copy = cwist_jq__strndup(host, len);
     natsStatus status =
         copy != NULL ? natsOptions_SetExpectedHostname(options, copy) : NATS_NO_MEMORY;
     cwist_jq__free(copy);

@@ -39,6 +39,40 @@ static int refuse_file(const char *option, const char *path)
     return cwist_jq__fail(CWIST_ERROR_INVALID_PARAM, "%s: cannot use %s: %s", option, path, reason);
 }
 
+/* Of a file without a key OpenSSL 3 says only "unsupported", and older ones "no start line". */
+static int refuse_key(const char *option, const char *path)
+{
+    unsigned long error = ERR_peek_error();
+#ifdef ERR_R_UNSUPPORTED
+    bool absent = ERR_GET_REASON(error) == ERR_R_UNSUPPORTED;
+#else
+    bool absent = ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
+#endif
+
+    if (!absent) {
+        return refuse_file(option, path);
+    }
+    ERR_clear_error();
+    return cwist_jq__fail(CWIST_ERROR_INVALID_PARAM,
+                          "%s: cannot use %s: no private key in it that OpenSSL can read", option,
+                          path);
+}
+
+/* OpenSSL, or its configuration, cannot do TLS at all. Empties the queue. */
+static int refuse_openssl(void)
+{
+    char text[CWIST_JQ_TLS_TEXT_SIZE];
+    unsigned long error = ERR_peek_error();
+    const char *reason = cwist_jq__tls_reason(error, text);
+
+    ERR_clear_error();
+    if (error == 0 || ERR_GET_REASON(error) == ERR_R_MALLOC_FAILURE) {
+        return cwist_jq__no_memory();
+    }
+    return cwist_jq__fail(CWIST_ERROR_UNSUPPORTED,
+                          "OpenSSL cannot do TLS here: %s (see its openssl.cnf)", reason);
+}
+
 static bool is_there(const char *path)
 {
     FILE *file = path != NULL ? fopen(path, "r") : NULL;
@@ -125,7 +159,7 @@ static int set_certificate(SSL_CTX *ssl, const cwist_jq__tls_options *options)
                               "pkey) and let only the program's user read the file",
                               key_option, key);
     }
-    return good ? CWIST_SUCCESS : refuse_file(key_option, key);
+    return good ? CWIST_SUCCESS : refuse_key(key_option, key);
 }
 
 static int set_rules(SSL_CTX *ssl)
@@ -146,15 +180,16 @@ int cwist_jq__tls_context_new(cwist_jq__tls_context **out, const cwist_jq__tls_o
     cwist_jq__tls_context *context = cwist_jq__calloc(1, sizeof *context);
 
     *out = NULL;
-    if (context == NULL || !start_openssl()) {
-        cwist_jq__free(context);
+    if (context == NULL) {
         return cwist_jq__no_memory();
     }
     ERR_clear_error();
-    context->bio = cwist_jq__tls_bio_new();
-    context->ssl = SSL_CTX_new(TLS_client_method());
-    int status = context->bio != NULL && context->ssl != NULL ? set_rules(context->ssl)
-                                                              : cwist_jq__no_memory();
+    if (start_openssl()) {
+        context->bio = cwist_jq__tls_bio_new();
+        context->ssl = SSL_CTX_new(TLS_client_method());
+    }
+    int status =
+        context->bio != NULL && context->ssl != NULL ? set_rules(context->ssl) : refuse_openssl();
     if (status == CWIST_SUCCESS) {
         status = set_trust(context->ssl, options);
     }

@@ -3,6 +3,7 @@
 #define CWIST_JQ_TLS_OPENSSL_H
 
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 

@@ -179,12 +179,27 @@ static int await(cwist_jq__tls *tls, int problem, uint64_t deadline, int otherwi
 /* ---- a session ---- */
 
 /* The certificate must be for this host. A name also goes to the server, which may serve many. */
+static bool expect_name(SSL *ssl, const char *name)
+{
+    bool address = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name) == 1;
+
+    ERR_clear_error();
+    return address || (SSL_set1_host(ssl, name) == 1 && SSL_set_tlsext_host_name(ssl, name) == 1);
+}
+
 static bool expect_host(SSL *ssl, const char *host)
 {
-    SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-    bool address = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host) == 1;
-    ERR_clear_error();
-    return address || (SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1);
+    char *name = cwist_jq__strndup(host, cwist_jq__certificate_name_len(host, strlen(host)));
+
+    /*
+     * A common name is a text for people: the limits of what an authority may sign do not hold for
+     * one without a dot, as "redis" is.
+     */
+    SSL_set_hostflags(ssl,
+                      X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
+    bool done = name != NULL && expect_name(ssl, name);
+    cwist_jq__free(name);
+    return done;
 }
 
 int cwist_jq__tls_open(cwist_jq__tls **out, const cwist_jq__tls_context *context, int fd,
@@ -243,6 +258,25 @@ void cwist_jq__tls_close(cwist_jq__tls *tls)
     cwist_jq__free(tls);
 }
 
+/*
+ * Sending failed. A server that does not accept our certificate may have said so and closed before:
+ * then its alert is still to be read.
+ */
+static int last_words(cwist_jq__tls *tls, int status)
+{
+    size_t count = 0;
+    char byte;
+
+    begin(tls);
+    int result = SSL_peek_ex(tls->ssl, &byte, 1, &count);
+    int problem = SSL_get_error(tls->ssl, result);
+    if (problem == SSL_ERROR_SSL && tls->broken == CWIST_SUCCESS) {
+        return failed(tls, problem, CWIST_ERROR_IO);
+    }
+    ERR_clear_error();
+    return status;
+}
+
 int cwist_jq__tls_send_all(cwist_jq__tls *tls, const void *data, size_t len, uint64_t deadline)
 {
     const char *at = data;
@@ -258,7 +292,7 @@ int cwist_jq__tls_send_all(cwist_jq__tls *tls, const void *data, size_t len, uin
         }
         int ready = await(tls, SSL_get_error(tls->ssl, result), deadline, CWIST_ERROR_IO);
         if (ready < 0) {
-            return ready;
+            return tls->over ? last_words(tls, ready) : ready;
         }
         if (ready == 0) {
             tls->over = true; /* half a record has left */

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -91,6 +93,16 @@ def test_the_name_must_be_that_of_the_url(
 
 
 @pytest.mark.engine("redis")
+def test_a_common_name_is_no_name(
+    impostor: Callable[..., Impostor], scheme: str, certificates: Certificates
+) -> None:
+    """What an authority may sign does not bind it."""
+    fake = impostor("common")
+    assert "mismatch" in _refusal(_url(fake, scheme, certificates.query, "localhost"))
+    assert fake.received == b""
+
+
+@pytest.mark.engine("redis")
 def test_the_server_is_told_the_name(
     impostor: Callable[..., Impostor], scheme: str, certificates: Certificates
 ) -> None:
@@ -115,6 +127,34 @@ def test_the_authority_from_the_environment(
     monkeypatch.setenv("SSL_CERT_FILE", str(file("ca.pem")))
     assert os.environ["SSL_CERT_FILE"]
     _works(f"{scheme}://{server.host}:{server.tls_port}")
+
+
+#: OpenSSL 3 then has nothing to encrypt with.
+_NO_CIPHERS = "openssl_conf=a\n[a]\nproviders=b\n[b]\nbase=c\n[c]\nactivate=1\n"
+
+_TRY = """
+import sys
+import cwist_jq
+try:
+    cwist_jq.connect(sys.argv[1])
+except cwist_jq.Unsupported as reason:
+    print(reason)
+"""
+
+
+def test_an_openssl_that_can_do_nothing(scheme: str, tmp_path: Path) -> None:
+    """That is no lack of memory: OpenSSL's own reason, and where to look."""
+    config = tmp_path / "openssl.cnf"
+    config.write_text(_NO_CIPHERS)
+    done = subprocess.run(
+        [sys.executable, "-c", _TRY, f"{scheme}://127.0.0.1:1"],
+        env={**os.environ, "OPENSSL_CONF": str(config)},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert "OpenSSL cannot do TLS here: " in done.stdout
+    assert "openssl.cnf" in done.stdout
 
 
 def test_no_verification(make_tls_server: Callable[..., Any], scheme: str) -> None:
@@ -145,6 +185,15 @@ def test_a_client_certificate_that_redis_refuses(
     assert "the server does not accept our certificate: " in text
 
 
+@pytest.mark.engine("redis")
+def test_a_refusal_that_comes_while_we_send(make_tls_server: Callable[..., Any]) -> None:
+    """Sending fails then; what the server said before it closed is read all the same."""
+    server = make_tls_server(clients=True)
+    words = "x" * 32 * 1024 * 1024
+    text = _refusal(server.tls_url.replace("://", f"://:{words}@"))
+    assert "the server does not accept our certificate: " in text
+
+
 @pytest.mark.engine("nats")
 def test_a_client_certificate_that_nats_misses(make_tls_server: Callable[..., Any]) -> None:
     """libnats hides what the server says, and a server that is going down does the same."""
@@ -162,7 +211,7 @@ WRONG_FILES = {
         "tls_cert={client.pem}&tls_key={good.key}",
         "{good.key}: key values mismatch",
     ),
-    "certificate without key": ("tls_cert={client.pem}", "{client.pem}: "),
+    "certificate without key": ("tls_cert={client.pem}", "{client.pem}: no private key in it"),
     "key with a password": (
         "tls_cert={client.pem}&tls_key={secret.key}",
         "{secret.key}: the key has a password",

@@ -74,7 +74,8 @@ static int open_socket(int family)
 
 /*
  * Waits for an event. 1: it came, 0: the deadline did, or the cause as a negative code. It is
- * select(), because WSAPoll() of older systems never tells that a connect failed.
+ * select(), because WSAPoll() of older systems never tells that a connect failed. Who reads is not
+ * told of exceptions: urgent data is one, which nobody takes, and the wait would end at once again.
  */
 static int wait_for(int fd, event wanted, uint64_t deadline)
 {
@@ -89,8 +90,8 @@ static int wait_for(int fd, event wanted, uint64_t deadline)
         FD_ZERO(&failed);
         FD_SET(socket_of(fd), &set);
         FD_SET(socket_of(fd), &failed);
-        int count = select(0, wanted == READABLE ? &set : NULL, wanted == WRITABLE ? &set : NULL,
-                           &failed, &timeout);
+        int count = wanted == READABLE ? select(0, &set, NULL, NULL, &timeout)
+                                       : select(0, NULL, &set, &failed, &timeout);
         if (count > 0) {
             return 1;
         }

@@ -94,6 +94,14 @@ static void tls_options(void)
     cwist_jq__url_clear(&url);
 }
 
+static void the_name_in_a_certificate(void)
+{
+    CHECK_INT(11, cwist_jq__certificate_name_len("example.org", 11));
+    CHECK_INT(11, cwist_jq__certificate_name_len("example.org.", 12));
+    CHECK_INT(12, cwist_jq__certificate_name_len("example.org..", 13));
+    CHECK_INT(1, cwist_jq__certificate_name_len(".", 1)); /* to OpenSSL "" is any name */
+}
+
 static void tls_options_that_are_refused(void)
 {
     static const struct {
@@ -116,6 +124,8 @@ static void tls_options_that_are_refused(void)
         {"nats://u:secret@h?tls_ca=/a", "rediss:// and tls:// may end in ?tls_ca="},
         {"nats://u:secret@a,tls://b", "both nats:// and tls:// servers"},
         {"tls://u:secret@a,nats://b", "both nats:// and tls:// servers"},
+        {"nats://u:secret@a,nats://u:secret@b", "credentials before a later server"},
+        {"tls://a,tls://secret@b,c", "credentials before a later server"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         cwist_jq__url url;
@@ -170,6 +180,6 @@ static void what_is_refused(void)
 TEST_MAIN({"a_full_redis_url", a_full_redis_url},
           {"parts_that_are_left_out_have_defaults", parts_that_are_left_out_have_defaults},
           {"a_unix_socket", a_unix_socket}, {"several_nats_servers", several_nats_servers},
-          {"tls_options", tls_options},
+          {"tls_options", tls_options}, {"the_name_in_a_certificate", the_name_in_a_certificate},
           {"tls_options_that_are_refused", tls_options_that_are_refused},
           {"what_is_refused", what_is_refused})
