@@ -4,12 +4,13 @@ import re
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 from setuptools import Extension
 from setuptools.command.build_ext import build_ext
 from setuptools.command.sdist import sdist
 
-from . import library, needs
+from . import archive, library, needs
 from .target import target
 
 PACKAGE = Path("cwist_jq")
@@ -100,3 +101,12 @@ class SourceDistribution(sdist):
             )
         self.filelist.extend(self.FILES)
         super().make_distribution()
+
+    def make_archive(self, *names: Any, **options: Any) -> str:
+        """Writes a .tar.gz of our own, and what else may be asked for as usual."""
+        base_name, kind = names
+        if kind != "gztar":
+            return super().make_archive(*names, **options)
+        path = Path(f"{base_name}.tar.gz")
+        archive.write(Path(options["base_dir"]), path)
+        return str(path)
