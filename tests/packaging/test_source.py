@@ -106,7 +106,7 @@ def python(program: str, target: Path, *arguments: str, **environment: str) -> s
 
 
 def test_the_sdist_is_the_same_whoever_makes_it(tmp_path: Path) -> None:
-    made = []
+    made: list[Path] = []
     for mask in ("022", "077"):
         folder = tmp_path / mask
         command = f'umask {mask} && exec "$0" setup.py -q sdist --dist-dir "$1"'
