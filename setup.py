@@ -25,7 +25,11 @@ try:
     setup(
         version=library.version(),
         cffi_modules=["cwist_jq/_ffi_build.py:ffibuilder"],
-        cmdclass={"build_ext": commands.BuildNative, "sdist": commands.SourceDistribution},
+        cmdclass={
+            "build_py": commands.BuildPackage,
+            "build_ext": commands.BuildNative,
+            "sdist": commands.SourceDistribution,
+        },
         # A free-threaded Python has no stable ABI: its wheels are for one version.
         options={} if FREE_THREADED else {"bdist_wheel": {"py_limited_api": OLDEST_PYTHON}},
     )

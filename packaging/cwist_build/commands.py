@@ -8,12 +8,23 @@ from typing import Any
 
 from setuptools import Extension
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
 
 from . import archive, library, needs
 from .target import target
 
 PACKAGE = Path("cwist_jq")
+
+
+class BuildPackage(build_py):
+    """Copies the modules, into a folder that holds nothing else."""
+
+    def run(self) -> None:
+        """Copies; what an earlier build left there would come along."""
+        if not self.editable_mode:
+            shutil.rmtree(Path(self.build_lib) / PACKAGE, ignore_errors=True)
+        super().run()
 
 
 class BuildNative(build_ext):

@@ -133,9 +133,12 @@ def test_a_build_has_the_engines_that_were_asked_for_last(tree: Path) -> None:
     target = install(tree, CWIST_JQ_WITHOUT="nats, tls")
     said = python(CONNECT, target, *URLS.values()).split()
     assert said == ["ConnectionFailed", "Unsupported"]
+    (left,) = (tree / "build").glob("lib*/cwist_jq")
+    (left / "gone.py").touch()
     target = install(tree, CWIST_JQ_WITHOUT="redis")
     said = python(CONNECT, target, *URLS.values()).split()
     assert said == ["Unsupported", "ConnectionFailed"]
+    assert not (target / "cwist_jq/gone.py").exists()
 
 
 @pytest.mark.slow
