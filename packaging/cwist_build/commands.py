@@ -26,6 +26,11 @@ class BuildPackage(build_py):
             shutil.rmtree(Path(self.build_lib) / PACKAGE, ignore_errors=True)
         super().run()
 
+    def find_package_modules(self, package: str, package_dir: str) -> Any:
+        """The modules of the package, without the one that is for the build alone."""
+        found = super().find_package_modules(package, package_dir)  # type: ignore[no-untyped-call]
+        return [module for module in found if module[1] != "_ffi_build"]
+
 
 class BuildNative(build_ext):
     """Builds libcwist_jq into the package, and the extension that is linked to it."""

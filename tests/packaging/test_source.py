@@ -142,6 +142,14 @@ def test_a_build_has_the_engines_that_were_asked_for_last(tree: Path) -> None:
 
 
 @pytest.mark.slow
+def test_every_module_that_is_installed_can_be_imported(tree: Path) -> None:
+    target = install(tree, CWIST_JQ_WITHOUT="nats,tls")
+    names = sorted(path.stem for path in (target / "cwist_jq").glob("*.py"))
+    program = "".join(f"import cwist_jq.{name}\n" for name in names)
+    assert python(program, target) == ""
+
+
+@pytest.mark.slow
 def test_the_library_of_the_system_is_used_when_asked_for(tree: Path, tmp_path: Path) -> None:
     """CWIST_JQ_SYSTEM=1, for packages of a distribution: nothing is bundled."""
     prefix = tmp_path / "a prefix"
