@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["get_include", "get_library_dirs"]
 
+# What means nothing to a shell, beside letters and digits.
+_PLAIN = "@%+=:,./_-"
+
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -58,7 +61,9 @@ def get_library_dirs() -> list[str]:
 
 def _word(text: str) -> str:
     """A word of a command line, quoted as pkg-config does it."""
-    return text.replace("\\", "\\\\").replace(" ", "\\ ") if os.sep == "/" else f'"{text}"'
+    if os.sep != "/":
+        return f'"{text}"'
+    return "".join(c if c.isalnum() or c in _PLAIN else f"\\{c}" for c in text)
 
 
 def _cflags() -> str:

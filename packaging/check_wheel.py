@@ -39,6 +39,8 @@ SYSTEM = re.compile(
 )
 # The interpreter brings these along.
 PYTHON_SYMBOL = re.compile(r"\b_?Py_?[A-Z]\w+")
+# Where readelf says that a library looks for others.
+RUN_PATH = re.compile(r"\((?:RPATH|RUNPATH)\).*\[(.*)\]")
 # What ldd of glibc, and that of musl, says of a symbol that nobody defines.
 NO_SYMBOL = re.compile(r"undefined symbol|symbol lookup error|symbol not found")
 
@@ -51,6 +53,7 @@ def problems(wheel: Path, tree: Path) -> Iterator[str]:
         if not (tree / name).is_file():
             yield f"{name} is not inside"
     yield from license_problems(tree)
+    yield from place_problems(tree)
     if sys.platform == "linux":
         yield from library_problems(tree)
     if "-abi3-" in wheel.name:
@@ -79,6 +82,23 @@ def license_problems(tree: Path) -> Iterator[str]:
         yield f"the licence {name} is {'named but not inside' if name in named else 'not named'}"
     if any(tree.glob("*.libs/*")) and not any(name.startswith("bundled/") for name in there):
         yield "no licence of a bundled library is inside"
+
+
+def place_problems(tree: Path) -> Iterator[str]:
+    """No file of ours names the place of the build; no library is looked for outside the wheel."""
+    places = [f"{place}{os.sep}".encode() for place in (ROOT, tempfile.gettempdir())]
+    for path in sorted(path for path in tree.rglob("*") if path.is_file()):
+        content = path.read_bytes()
+        named = [place.decode() for place in places if place in content]
+        if named and path.is_relative_to(tree / "cwist_jq"):
+            yield f"{path.relative_to(tree)} names {named[0]}"
+        if content[:4] == b"\x7fELF":
+            command = ["readelf", "-d", str(path)]
+            said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+            folders = ":".join(RUN_PATH.findall(said)).split(":")
+            for folder in folders:
+                if folder and not folder.startswith("$ORIGIN"):
+                    yield f"{path.relative_to(tree)} searches {folder}"
 
 
 def library_problems(tree: Path) -> Iterator[str]:

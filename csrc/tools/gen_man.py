@@ -27,7 +27,7 @@ FIELDS = ("Returns", "Errors", "Threads")
 _REGION = re.compile(re.escape(gen_cdef.BEGIN) + "(.*?)" + re.escape(gen_cdef.END), re.DOTALL)
 _COMMENT = re.compile(r"/\*(.*?)\*/", re.DOTALL)
 _FUNCTION = re.compile(r"CWIST_API\s+([^;(]*?[ *])(\w+)\(([^;]*)\);")
-_STRUCT = re.compile(r"typedef struct \w+ \{(.*?)\} (\w+);", re.DOTALL)
+_STRUCT = re.compile(r"(?:/\*((?:(?!\*/).)*)\*/\n)?typedef struct \w+ \{(.*?)\} (\w+);", re.DOTALL)
 _MEMBER = re.compile(r"^ *([^/;]+?[ *])(\w+);(?: */\* (.*?) \*/)?", re.MULTILINE)
 _CALLBACK = re.compile(r"/\*((?:(?!\*/).)*)\*/\ntypedef \w+ \(\*(\w+)\)\((.*?)\);", re.DOTALL)
 _WORD = re.compile(r"(\(?)(.*?)((?:\(\))?)([).,:;]*)")
@@ -59,7 +59,7 @@ class Headers(NamedTuple):
     """All that the public headers say."""
 
     pages: list
-    structs: dict  # name: list of (type, member, comment)
+    structs: dict  # name: (comment, list of (type, member, comment))
     callbacks: dict  # name: (parameters, comment)
     codes: list  # (name, number, meaning)
 
@@ -132,9 +132,9 @@ def read(include_dir):
         if gen_cdef.BEGIN not in text:
             continue
         headers.pages.extend(read_pages(name, text))
-        for members, struct in _STRUCT.findall(text):
+        for comment, members, struct in _STRUCT.findall(text):
             if struct.endswith("_opts_t"):
-                headers.structs[struct] = _MEMBER.findall(members)
+                headers.structs[struct] = (split_fields(comment)[0], _MEMBER.findall(members))
         for comment, callback, parameters in _CALLBACK.findall(text):
             headers.callbacks[callback] = (parameters_of(parameters), split_fields(comment)[0])
         headers.codes.extend(
@@ -240,8 +240,10 @@ def members_of(page, headers, names, own):
     lines = []
     taken = " ".join(parameter for f in page.functions for parameter in f.parameters)
     for struct in re.findall(r"\w+_opts_t", taken):
-        lines += [".Pp", "The members of", f".Vt {struct}", "are:", ".Bl -tag -width Ds"]
-        for kind, member, comment in headers.structs[struct]:
+        general, members = headers.structs[struct]
+        lines += [".Pp", "The members of", f".Vt {struct}", "are as follows."]
+        lines += [*prose(general, names, own), ".Bl -tag -width Ds"]
+        for kind, member, comment in members:
             lines.append(f'.It Fa "{kind.strip()} {member}"'.replace("* ", "*"))
             lines += prose(f"{capital(comment)}.", names, own)
             if kind.strip() in headers.callbacks:

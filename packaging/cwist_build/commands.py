@@ -4,15 +4,32 @@ import re
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 from setuptools import Extension
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
 
-from . import library, needs
+from . import archive, library, needs
 from .target import target
 
 PACKAGE = Path("cwist_jq")
+
+
+class BuildPackage(build_py):
+    """Copies the modules, into a folder that holds nothing else."""
+
+    def run(self) -> None:
+        """Copies; what an earlier build left there would come along."""
+        if not self.editable_mode:
+            shutil.rmtree(Path(self.build_lib) / PACKAGE, ignore_errors=True)
+        super().run()
+
+    def find_package_modules(self, package: str, package_dir: str) -> Any:
+        """The modules of the package, without the one that is for the build alone."""
+        found = super().find_package_modules(package, package_dir)  # type: ignore[no-untyped-call]
+        return [module for module in found if module[1] != "_ffi_build"]
 
 
 class BuildNative(build_ext):
@@ -100,3 +117,12 @@ class SourceDistribution(sdist):
             )
         self.filelist.extend(self.FILES)
         super().make_distribution()
+
+    def make_archive(self, *names: Any, **options: Any) -> str:
+        """Writes a .tar.gz of our own, and what else may be asked for as usual."""
+        base_name, kind = names
+        if kind != "gztar":
+            return super().make_archive(*names, **options)
+        path = Path(f"{base_name}.tar.gz")
+        archive.write(Path(options["base_dir"]), path)
+        return str(path)

@@ -1,7 +1,9 @@
 """What a build needs from the system. What is missing ends the build with one line."""
 
+import importlib.util
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -94,6 +96,27 @@ def require_python_headers() -> None:
         fail_missing("python3-dev", "Python.h is missing")
 
 
+def explain_old_setuptools(version: str) -> None:
+    """Stops when setuptools is older than pyproject.toml asks for, as without build isolation."""
+    text = Path("pyproject.toml").read_text("utf-8")
+    (oldest,) = re.findall(r'"setuptools>=([\d.]+)"', text)
+    if _numbers(version) < _numbers(oldest):
+        fail(
+            f"setuptools {version} is too old, {oldest} or newer is needed: "
+            f"pip install 'setuptools>={oldest}', or build without --no-build-isolation"
+        )
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version)[:3]]
+
+
+def require_cffi() -> None:
+    """Stops without cffi, as without build isolation; setuptools would build no extension then."""
+    if importlib.util.find_spec("cffi") is None:
+        fail_missing("cffi", "cffi is missing", "pip install cffi")
+
+
 def require_free_threading(version: tuple[int, ...], *, free_threaded: bool) -> None:
     """Stops on a free-threaded Python that cffi does not support."""
     if free_threaded and version < (3, 14):
@@ -122,7 +145,7 @@ def _pkg_config(*arguments: str) -> "list[str] | None":
     """The words that pkg-config answers, None when it does not know the module."""
     command = [_pkg_config_command(), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return done.stdout.split() if done.returncode == 0 else None
+    return shlex.split(done.stdout) if done.returncode == 0 else None
 
 
 def require_pkg_config() -> None:

@@ -47,7 +47,13 @@ def _elf() -> Target:
         compile_args=_UNIX_COMPILE,
         libraries=[],
         library_link_args=["-pthread", f"-Wl,-soname,{name}", *strict],
-        extension_link_args=["-pthread", "-Wl,-rpath,$ORIGIN/lib", "-Wl,-z,now"],
+        # RPATH and not RUNPATH: LD_LIBRARY_PATH must not put another library in its place.
+        extension_link_args=[
+            "-pthread",
+            "-Wl,-rpath,$ORIGIN/lib",
+            "-Wl,--disable-new-dtags",
+            "-Wl,-z,now",
+        ],
     )
 
 

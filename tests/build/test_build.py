@@ -106,6 +106,14 @@ def test_missing_programs_are_named_with_their_packages(tmp_path: Path) -> None:
         "-DCMAKE_FIND_USE_SYSTEM_ENVIRONMENT_PATH=OFF",
         "-DCMAKE_FIND_USE_CMAKE_SYSTEM_PATH=OFF",
     ]
+    old_python = tmp_path / "python3"
+    old_python.write_text("#!/bin/sh\nexit 1\n")
+    old_python.chmod(0o755)
+    python = (
+        "python3 3.9 or newer is missing: apt install python3, or apk add python3, "
+        "or dnf install python3, or brew install python, "
+        "or configure with -DCWIST_JQ_PYTHON=FILE"
+    )
     for variable, program in (
         ("CMAKE_C_COMPILER", "cc"),
         ("CMAKE_MAKE_PROGRAM", "make"),
@@ -119,12 +127,8 @@ def test_missing_programs_are_named_with_their_packages(tmp_path: Path) -> None:
             "pkg-config is missing: apt install pkg-config, or apk add pkgconf, "
             "or dnf install pkgconf-pkg-config, or brew install pkgconf",
         ),
-        (
-            "python",
-            no_python,
-            "python3 is missing: apt install python3, or apk add python3, "
-            "or dnf install python3, or brew install python",
-        ),
+        ("python", no_python, python),
+        ("old-python", [f"-DCWIST_JQ_PYTHON={old_python}"], python),
     ):
         done = configure(tmp_path / name, *options)
         assert done.returncode != 0

@@ -12,7 +12,7 @@ import pytest
 
 from tests.servers import ROOT
 
-from .conftest import Programs, Tree, output, run, undefined_symbols
+from .conftest import CONSUMER, Programs, Tree, output, run, undefined_symbols
 
 WAYS = ("pkg-config", "cmake", "pkg-config-static", "cmake-static")
 
@@ -130,6 +130,16 @@ def test_versions_that_fit(tree: Tree, tmp_path: Path, wanted: str, *, good: boo
     prefix = f"-DCMAKE_PREFIX_PATH={tree.prefix}"
     done = run("cmake", "-S", tmp_path, "-B", tmp_path / "build", prefix)
     assert (done.returncode == 0) == good, done.stderr
+
+
+def test_a_link_to_the_folder_of_the_libraries(tree: Tree, tmp_path: Path) -> None:
+    """As /lib is one to /usr/lib: the headers are not beside it."""
+    shutil.copytree(tree.prefix, tmp_path / "usr", symlinks=True)
+    (tmp_path / "lib").symlink_to("usr/lib")
+    package = tmp_path / "lib" / "cmake" / "cwist_jq"
+    build = tmp_path / "build"
+    output("cmake", "-S", CONSUMER, "-B", build, f"-Dcwist_jq_DIR={package}")
+    output("cmake", "--build", build, "--target", "producer")
 
 
 # ---- one engine, one library ----

@@ -88,11 +88,15 @@ def test_the_functions_and_the_program_agree() -> None:
     assert Path(cwist_jq.get_include(), "cwist/sys/job/durable_queue.h").is_file()
 
 
-def test_spaces_in_paths_are_quoted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    package = tmp_path / "a b"
+@pytest.mark.parametrize("name", ["a b", "a(b)", "it's", "a&b;c", "$HOME"])
+def test_what_a_shell_reads_otherwise_is_quoted(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    package = tmp_path / name
     (package / "include").mkdir(parents=True)
     monkeypatch.setattr(build_flags, "_PACKAGE", str(package))
-    assert shlex.split(build_flags._cflags()) == [f"-I{package}/include"]
+    said = run("sh", "-c", f"printf %s {build_flags._cflags()}")
+    assert said == f"-I{package}/include"
 
 
 def test_a_package_of_the_system_says_where_the_headers_are(

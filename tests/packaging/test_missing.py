@@ -24,6 +24,11 @@ sys.argv[0] = "setup.py"
 runpy.run_path("setup.py", run_name="__main__")
 """
 FREE_THREADED = "sysconfig.get_config_vars()['Py_GIL_DISABLED'] = 1"
+NO_CFFI = """
+import importlib.util
+find_spec = importlib.util.find_spec
+importlib.util.find_spec = lambda name: None if name == "cffi" else find_spec(name)
+"""
 NO_HEADERS = """
 get_path = sysconfig.get_path
 sysconfig.get_path = lambda name: "/nonexistent" if "include" in name else get_path(name)
@@ -155,6 +160,30 @@ def test_the_library_of_the_system(tmp_path: Path) -> None:
     assert done.returncode != 0
     line = "cwist-jq .* or newer is missing: apt install libcwist-jq-dev, or unset CWIST_JQ_SYSTEM"
     assert re.search(line, done.stderr)
+
+
+def test_cffi(tmp_path: Path) -> None:
+    """K02: setuptools would make a wheel without the extension, and call that a success."""
+    ends_with(
+        build(tmp_path, python=NO_CFFI),
+        "cffi is missing: apt install python3-cffi, or apk add py3-cffi, "
+        "or dnf install python3-cffi, or brew install cffi, or pip install cffi",
+    )
+
+
+def test_a_setuptools_that_is_too_old(tmp_path: Path) -> None:
+    """Without build isolation, pip takes the one that is installed."""
+    refusing = """
+def setup(**options):
+    raise ValueError("invalid pyproject.toml config: `project.license`")
+setuptools.setup = setup
+setuptools.__version__ = "66.1.1"
+"""
+    ends_with(
+        build(tmp_path, python=refusing),
+        "setuptools 66.1.1 is too old, 77.0.3 or newer is needed: "
+        "pip install 'setuptools>=77.0.3', or build without --no-build-isolation",
+    )
 
 
 def test_a_free_threaded_python_that_is_too_old(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -104,21 +105,54 @@ def python(program: str, target: Path, *arguments: str, **environment: str) -> s
     return done.stdout
 
 
+def test_the_sdist_is_the_same_whoever_makes_it(tmp_path: Path) -> None:
+    made: list[Path] = []
+    for mask in ("022", "077"):
+        folder = tmp_path / mask
+        command = f'umask {mask} && exec "$0" setup.py -q sdist --dist-dir "$1"'
+        done = subprocess.run(
+            ["sh", "-c", command, sys.executable, str(folder)],
+            cwd=ROOT,
+            env=os.environ | {"SOURCE_DATE_EPOCH": "1700000000"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        made += folder.iterdir()
+    first, second = made
+    assert first.read_bytes() == second.read_bytes()
+    with tarfile.open(first) as archive:
+        owners = {(entry.uid, entry.gid, entry.uname, entry.gname) for entry in archive}
+    assert owners == {(0, 0, "", "")}
+
+
 @pytest.mark.slow
 def test_a_build_has_the_engines_that_were_asked_for_last(tree: Path) -> None:
     """Also when the tree still holds the build of other settings."""
     target = install(tree, CWIST_JQ_WITHOUT="nats, tls")
     said = python(CONNECT, target, *URLS.values()).split()
     assert said == ["ConnectionFailed", "Unsupported"]
+    (left,) = (tree / "build").glob("lib*/cwist_jq")
+    (left / "gone.py").touch()
     target = install(tree, CWIST_JQ_WITHOUT="redis")
     said = python(CONNECT, target, *URLS.values()).split()
     assert said == ["Unsupported", "ConnectionFailed"]
+    assert not (target / "cwist_jq/gone.py").exists()
+
+
+@pytest.mark.slow
+def test_every_module_that_is_installed_can_be_imported(tree: Path) -> None:
+    target = install(tree, CWIST_JQ_WITHOUT="nats,tls")
+    names = sorted(path.stem for path in (target / "cwist_jq").glob("*.py"))
+    program = "".join(f"import cwist_jq.{name}\n" for name in names)
+    assert python(program, target) == ""
 
 
 @pytest.mark.slow
 def test_the_library_of_the_system_is_used_when_asked_for(tree: Path, tmp_path: Path) -> None:
     """CWIST_JQ_SYSTEM=1, for packages of a distribution: nothing is bundled."""
-    prefix = tmp_path / "prefix"
+    prefix = tmp_path / "a prefix"
     done = run("cmake", "--install", str(ROOT / "build/c"), "--prefix", str(prefix))
     assert done.returncode == 0, done.stderr
     (module,) = prefix.rglob("cwist-jq.pc")
@@ -144,6 +178,15 @@ def test_the_tree_holds_one_library_for_python_and_for_c() -> None:
     assert f"libcwist_jq.so.0 => {library}" in run("ldd", str(extension)).stdout
     done = run(sys.executable, str(ROOT / "csrc/tools/check_exports.py"), str(library))
     assert done.returncode == 0, done.stderr
+
+
+def test_another_library_in_the_search_path_is_not_taken(tmp_path: Path) -> None:
+    """K02: the package loads its own library, whatever LD_LIBRARY_PATH is for."""
+    package = Path(cwist_jq.__file__).parent
+    (tmp_path / "libcwist_jq.so.0").write_bytes(b"")
+    (extension,) = package.glob("_native*.so")
+    done = run("ldd", str(extension), LD_LIBRARY_PATH=str(tmp_path))
+    assert f"libcwist_jq.so.0 => {package}/lib/libcwist_jq.so.0" in done.stdout, done.stderr
 
 
 def test_no_symbol_is_missing() -> None:

@@ -110,6 +110,17 @@ def test_an_export_too_many(tree: Path) -> None:
     assert "exported but not in exports.txt: cwist_jq__private" in said
 
 
+def test_the_place_of_the_build(tree: Path) -> None:
+    assert list(check_wheel.place_problems(tree)) == []
+    (tree / "cwist_jq/lib/cwist-jq.pc").write_text(f"prefix={ROOT}/build\n")
+    options = ("-Wl,-rpath,$ORIGIN/lib:/opt/python/lib",)
+    compiled(tree / "cwist_jq/_native.abi3.so", "int PyInit__native;", *options)
+    assert list(check_wheel.place_problems(tree)) == [
+        "cwist_jq/_native.abi3.so searches /opt/python/lib",
+        f"cwist_jq/lib/cwist-jq.pc names {ROOT}/",
+    ]
+
+
 def promised() -> list[str]:
     """The names in exports.txt."""
     lines = (ROOT / "csrc/exports.txt").read_text("utf-8").splitlines()

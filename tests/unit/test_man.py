@@ -86,6 +86,7 @@ CWIST_API int cwist_job_old(void);
         '.Fa "uint64_t timeout_ms"\n.Fc\n.Ft int\n.Fo cwist_job_old\n.Fc\n',
         "Counts the sheep, as\n.Xr cwist_job_id 3\ndoes\n.Pf ( Dv NULL\nis allowed).\n",
         "It waits up to\n.Fa timeout_ms .\n",
+        ".Vt cwist_job_queue_opts_t\nare as follows.\nStrings are copied.\n",
         '.It Fa "uint32_t max_retries"\nDeliveries, the first included, 1 to 1000000; default 5.\n',
         ".Sh RETURN VALUES\nTheir number, or 0.\n",
         ".It Dv CWIST_ERROR_IO\nNo server could be reached, or the connection broke (no fence).\n",
