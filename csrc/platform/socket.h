@@ -14,8 +14,8 @@
 int cwist_jq__connect_tcp(const char *host, int port, uint64_t deadline);
 int cwist_jq__connect_unix(const char *path, uint64_t deadline);
 
-/* Sends all. IO: *sent tells how much had left when it failed. */
-int cwist_jq__send_all(int fd, const void *data, size_t len, uint64_t deadline, size_t *sent);
+/* Sends all. */
+int cwist_jq__send_all(int fd, const void *data, size_t len, uint64_t deadline);
 
 /* Sends what goes out now. Returns the count (0: nothing now). */
 long cwist_jq__send_some(int fd, const void *data, size_t len);

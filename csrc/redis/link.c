@@ -66,12 +66,10 @@ void cwist_jq__redis_link_close(cwist_jq__redis_link *link)
 
 static int send_all(cwist_jq__redis_link *link, const void *data, size_t len, uint64_t deadline)
 {
-    size_t sent = 0;
-
     if (len == 0) {
         return CWIST_SUCCESS;
     }
-    return link->tls == NULL ? cwist_jq__send_all(link->fd, data, len, deadline, &sent)
+    return link->tls == NULL ? cwist_jq__send_all(link->fd, data, len, deadline)
                              : cwist_jq__tls_send_all(link->tls, data, len, deadline);
 }
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from . import needs
-from .target import export_args, library_linker, target
+from .target import PLATFORMS, export_args, library_linker, target
 
 Macros = list[tuple[str, "str | None"]]
 
@@ -34,15 +34,10 @@ def _names_in(path: Path) -> list[str]:
 
 def _sources(parts: list[str]) -> list[str]:
     """The library's sources, less those of engines and systems that are not built for."""
-    platform = target().platform
     unwanted = [f"{engine}/" for engine in needs.ENGINES if engine not in parts]
-    names = [
-        name
-        for name in _names_in(SOURCES / "sources.txt")
-        if not name.startswith(tuple(unwanted))
-        and (not name.startswith("platform/") or name.startswith(f"platform/{platform}/"))
-    ]
-    return [str(SOURCES / name) for name in names]
+    unwanted += [f"platform/{name}/" for name in PLATFORMS if name != target().platform]
+    names = _names_in(SOURCES / "sources.txt")
+    return [str(SOURCES / name) for name in names if not name.startswith(tuple(unwanted))]
 
 
 def platform_macros() -> Macros:

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 ABI = "0"  # the SONAME's number, as in csrc/CMakeLists.txt
+PLATFORMS = ("unix", "win")  # the folders of csrc/platform
 
 
 class Target(NamedTuple):
     """One system; the paths are relative to the package."""
 
-    platform: str  # the folder of csrc/platform with its code
+    platform: str  # one of PLATFORMS
     library: str  # what the loader opens
     link_with: str  # what a linker is given
     compile_args: list[str]

@@ -198,30 +198,6 @@ long cwist_jq__send_some(int fd, const void *data, size_t len)
     return error == WSAEWOULDBLOCK ? 0 : cwist_jq__win_io_error("send", error);
 }
 
-int cwist_jq__send_all(int fd, const void *data, size_t len, uint64_t deadline, size_t *sent)
-{
-    const char *at = data;
-
-    *sent = 0;
-    while (*sent < len) {
-        long count = cwist_jq__send_some(fd, at + *sent, len - *sent);
-        if (count < 0) {
-            return (int)count;
-        }
-        *sent += (size_t)count;
-        if (count == 0) {
-            int ready = cwist_jq__wait_writable(fd, deadline);
-            if (ready < 0) {
-                return ready;
-            }
-            if (ready == 0) {
-                return cwist_jq__win_io_error("send", WSAETIMEDOUT);
-            }
-        }
-    }
-    return CWIST_SUCCESS;
-}
-
 int cwist_jq__wait_writable(int fd, uint64_t deadline)
 {
     return wait_for(fd, WRITABLE, deadline);
