@@ -41,13 +41,15 @@ def _elf() -> Target:
     # Every symbol must be there, and is looked up when the library is loaded: a missing one is
     # told at once and not in the middle of a job.
     strict = ["-Wl,--no-undefined", "-Wl,-z,now", "-Wl,-z,relro"]
+    # It calls its own functions, whatever other copy of it the process has loaded.
+    own = "-Wl,-Bsymbolic"
     return Target(
         platform="unix",
         library=f"lib/{name}",
         link_with=f"lib/{name}",
         compile_args=_UNIX_COMPILE,
         libraries=[],
-        library_link_args=["-pthread", f"-Wl,-soname,{name}", *strict],
+        library_link_args=["-pthread", f"-Wl,-soname,{name}", own, *strict],
         # RPATH and not RUNPATH: LD_LIBRARY_PATH must not put another library in its place.
         extension_link_args=[
             "-pthread",

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+import cwist_jq
+
 ROOT = Path(__file__).parents[2]
 
 OPEN_ONE = """
@@ -140,3 +142,11 @@ def test_the_shared_library_has_a_soname_of_its_abi() -> None:
     said = run("readelf", "-d", str(built)).stdout
     assert "Library soname: [libcwist_jq.so.0]" in said
     assert (built.parent / "libcwist_jq.a").exists()
+
+
+@pytest.mark.parametrize("folder", [ROOT / "build/c", Path(cwist_jq.__file__).parent / "lib"])
+def test_the_shared_library_calls_no_other_copy_of_itself(folder: Path) -> None:
+    """A call by name would go to the copy that was loaded first, which knows no handle of this."""
+    said = run("readelf", "--relocs", "--wide", str(folder / "libcwist_jq.so")).stdout
+    assert " malloc" in said
+    assert " cwist_" not in said
