@@ -16,6 +16,7 @@
 #define KEEP_IDLE_MS 15000
 #define KEEP_INTERVAL_MS 5000
 #define LONGEST_WAIT_MS 60000
+#define SEND_MAX (1024 * 1024) /* Windows copies a whole send, or fails with WSAENOBUFS */
 
 typedef enum event { READABLE, WRITABLE } event;
 
@@ -189,7 +190,7 @@ int cwist_jq__connect_unix(const char *path, uint64_t deadline)
 
 long cwist_jq__send_some(int fd, const void *data, size_t len)
 {
-    int count = send(socket_of(fd), data, len > INT_MAX ? INT_MAX : (int)len, 0);
+    int count = send(socket_of(fd), data, len > SEND_MAX ? SEND_MAX : (int)len, 0);
 
     if (count >= 0) {
         return count;
