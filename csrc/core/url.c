@@ -305,33 +305,21 @@ static int add_server(cwist_jq__url *url, span host, int port)
     return no_memory_unless(list != NULL);
 }
 
-static bool begins_with(span in, const char *text)
-{
-    return in.len > strlen(text) && memcmp(in.text, text, strlen(text)) == 0;
-}
-
 /*
- * The last @ ends the credentials. With a whole server before it, its name would be taken for a
- * part of the password, and the password would go to another server.
+ * The last @ ends the credentials. A server before it would be taken for a part of the password,
+ * which would go to another server.
  */
 static bool repeats_credentials(span list)
 {
-    bool again = false;
-
-    for (const char *c = list.text; c < span_end(list); c++) {
-        span next = span_of(c + 1, span_end(list));
-        again =
-            again || (*c == ',' && (begins_with(next, "nats://") || begins_with(next, "tls://")) &&
-                      span_find(next, '@') != NULL);
-    }
-    return again;
+    const char *comma = span_find(list, ',');
+    return comma != NULL && span_find(span_of(comma, span_end(list)), '@') != NULL;
 }
 
 /* A server of the list may repeat the scheme. None may be left unencrypted by another's. */
 static int take_scheme(const cwist_jq__url *url, span *one)
 {
-    bool plain = begins_with(*one, "nats://");
-    bool encrypted = begins_with(*one, "tls://");
+    bool plain = one->len > 7 && memcmp(one->text, "nats://", 7) == 0;
+    bool encrypted = one->len > 6 && memcmp(one->text, "tls://", 6) == 0;
 
     if (cwist_jq__url_is_tls(url) ? plain : encrypted) {
         return invalid("has both nats:// and tls:// servers");

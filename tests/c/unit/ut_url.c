@@ -125,7 +125,9 @@ static void tls_options_that_are_refused(void)
         {"nats://u:secret@a,tls://b", "both nats:// and tls:// servers"},
         {"tls://u:secret@a,nats://b", "both nats:// and tls:// servers"},
         {"nats://u:secret@a,nats://u:secret@b", "credentials before a later server"},
+        {"nats://u:secret@a,u:secret@b", "credentials before a later server"},
         {"tls://a,tls://secret@b,c", "credentials before a later server"},
+        {"nats://u:secret,more@a", "%2C for a comma in a password"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         cwist_jq__url url;
