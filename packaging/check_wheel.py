@@ -33,9 +33,10 @@ ALWAYS = (
     "cwist_jq/lib/cmake/cwist_jq/cwist_jq-config.cmake",
 )
 LINUX = ("cwist_jq/lib/libcwist_jq.so", "cwist_jq/lib/libcwist_jq.so.0")
-# What every Linux has; the rest must come with the wheel.
+# What every Linux has; the rest must come with the wheel. zlib is among it by the policies of
+# manylinux and musllinux, so auditwheel leaves it out.
 SYSTEM = re.compile(
-    r"(linux-vdso|ld-linux[\w-]*|ld-musl-\w+|lib(c|m|dl|rt|pthread)(\.musl-\w+)?)\.so"
+    r"(linux-vdso|ld-linux[\w-]*|ld-musl-\w+|lib(c|m|dl|rt|pthread|z)(\.musl-\w+)?)\.so"
 )
 # The interpreter brings these along.
 PYTHON_SYMBOL = re.compile(r"\b_?Py_?[A-Z]\w+")
