@@ -198,7 +198,7 @@ class Server:
         tries = 1 if self.port else 5
         for attempt in range(tries):
             if not self.port or (attempt and not self._port_is_given):
-                self.port = free_port()
+                self._choose_ports()
             try:
                 self._start_once(timeout)
                 return
@@ -206,6 +206,9 @@ class Server:
                 self.kill()
                 if attempt == tries - 1:
                     raise
+
+    def _choose_ports(self) -> None:
+        self.port = free_port()
 
     def _start_once(self, timeout: float) -> None:
         with open(self.log, "ab") as log:
@@ -353,7 +356,6 @@ class RedisServer(Server):
         if self.socket_path is not None:
             settings["unixsocket"] = self.socket_path
         if tls is not None:
-            settings["tls-port"] = self._tls_port
             settings["tls-cert-file"] = tls.file(f"{tls.own}.pem")
             settings["tls-key-file"] = tls.file(f"{tls.own}.key")
             settings["tls-ca-cert-file"] = tls.file("ca.pem")
@@ -362,8 +364,15 @@ class RedisServer(Server):
         self._settings = settings
         self._extra = list(arguments)
 
+    def _choose_ports(self) -> None:
+        super()._choose_ports()
+        if self._tls_port:
+            self._tls_port = free_port()
+
     def _arguments(self) -> list[str]:
         words = [str(self.program), "--port", str(self.port)]
+        if self._tls_port:
+            words += ["--tls-port", str(self._tls_port)]
         for name, value in self._settings.items():
             words += [f"--{name}", str(value)]
         return words + self._extra

@@ -346,3 +346,18 @@ def test_the_server_hears_goodbye(
     eventually(lambda: proxy.connections == 1)
     last = proxy.pieces(UP)[-1].data
     assert len(last) < 64  # one short record
+
+
+# ---- the servers of these tests ----
+
+
+@pytest.mark.engine("redis")
+def test_a_server_whose_port_is_taken_takes_another(
+    silent: int, make_tls_server: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = iter([silent])
+    free_port = servers.free_port
+    monkeypatch.setattr(servers, "free_port", lambda: next(first, 0) or free_port())
+    server = make_tls_server()
+    assert server.running
+    assert server.tls_port != silent
