@@ -11,6 +11,7 @@
 #include "platform/detached.h"
 #include "platform/process.h"
 #include "platform/signals.h"
+#include "tls/tls.h"
 
 #define SETUP_MS 1000
 #define SETUP_TRIPS 10 /* to look at three things, to make them, and to pull */
@@ -218,6 +219,7 @@ static void start_libnats(bool tls)
 
     cwist_jq__lock(&once);
     if (!libnats_started) {
+        (void)cwist_jq__tls_start();
         cwist_jq__keep_sigpipe(open_libnats);
         atomic_store(&libnats_process, cwist_jq__process_id());
     }

@@ -3,6 +3,11 @@
 
 #ifndef CWIST_JQ_WITH_TLS
 
+bool cwist_jq__tls_start(void)
+{
+    return true;
+}
+
 int cwist_jq__tls_context_new(cwist_jq__tls_context **context, const cwist_jq__tls_options *options)
 {
     (void)options;

@@ -8,11 +8,7 @@
 #include "platform/trust.h"
 #include "tls/openssl.h"
 
-/*
- * Threads of ours and of libnats may still be inside OpenSSL while the program ends; what it would
- * tear down then, the system takes back anyway.
- */
-static bool start_openssl(void)
+bool cwist_jq__tls_start(void)
 {
 #ifdef OPENSSL_INIT_NO_ATEXIT
     return OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, NULL) == 1;
@@ -183,8 +179,8 @@ int cwist_jq__tls_context_new(cwist_jq__tls_context **out, const cwist_jq__tls_o
     if (context == NULL) {
         return cwist_jq__no_memory();
     }
-    ERR_clear_error();
-    if (start_openssl()) {
+    if (cwist_jq__tls_start()) {
+        ERR_clear_error();
         context->bio = cwist_jq__tls_bio_new();
         context->ssl = SSL_CTX_new(TLS_client_method());
     }

@@ -10,6 +10,14 @@
 
 #include "core/internal.h"
 
+/*
+ * Starts OpenSSL without the clean-up that it does at the program's exit: threads of ours and of
+ * libnats may still be inside it then, and what it would tear down under them the system takes back
+ * anyway. Only the first call of OpenSSL in a process decides, so this comes before all others,
+ * also before libnats, which asks it for random numbers. False: it does not start.
+ */
+bool cwist_jq__tls_start(void);
+
 /* What all sessions of one connection handle share. Any thread. */
 typedef struct cwist_jq__tls_context cwist_jq__tls_context;
 
