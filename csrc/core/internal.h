@@ -48,6 +48,8 @@ void cwist_jq__error_prefix(const char *format, ...) CWIST_JQ_PRINTF(1, 2);
 uint64_t cwist_jq__after_ms(uint64_t ms);              /* now + ms, saturating */
 uint64_t cwist_jq__add_ms(uint64_t when, uint64_t ms); /* when + ms, saturating */
 uint64_t cwist_jq__earlier(uint64_t a, uint64_t b);
+/* The deadline of the first of so many tries in a row, so that it leaves time for the others. */
+uint64_t cwist_jq__share_of_time(uint64_t deadline, unsigned tries);
 bool cwist_jq__passed(uint64_t deadline);
 uint64_t cwist_jq__ms_left(uint64_t deadline); /* rounded up, 0 when passed */
 

@@ -17,6 +17,13 @@ uint64_t cwist_jq__earlier(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+uint64_t cwist_jq__share_of_time(uint64_t deadline, unsigned tries)
+{
+    uint64_t now = cwist_jq__now();
+
+    return tries > 1 && deadline > now ? now + (deadline - now) / tries : deadline;
+}
+
 bool cwist_jq__passed(uint64_t deadline)
 {
     return deadline != CWIST_JQ_NEVER && cwist_jq__now() >= deadline;

@@ -144,14 +144,6 @@ static int connect_to(const struct addrinfo *to, uint64_t deadline)
     return fd;
 }
 
-/* An address that swallows packets must leave time for those behind it. */
-static uint64_t share_of(uint64_t deadline, unsigned addresses)
-{
-    uint64_t now = cwist_jq__now();
-
-    return addresses > 1 && deadline > now ? now + (deadline - now) / addresses : deadline;
-}
-
 int cwist_jq__connect_tcp(const char *host, int port, uint64_t deadline)
 {
     struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
@@ -173,8 +165,9 @@ int cwist_jq__connect_tcp(const char *host, int port, uint64_t deadline)
     for (const struct addrinfo *at = list; at != NULL; at = at->ai_next) {
         left++;
     }
+    /* An address that swallows packets must leave time for those behind it. */
     for (const struct addrinfo *at = list; at != NULL && fd < 0; at = at->ai_next, left--) {
-        fd = connect_to(at, share_of(deadline, left));
+        fd = connect_to(at, cwist_jq__share_of_time(deadline, left));
     }
     freeaddrinfo(list);
     return fd;
