@@ -56,12 +56,7 @@ def parts() -> list[str]:
             fail(f"CWIST_JQ_WITHOUT is {name!r}; allowed: {', '.join(PARTS)}")
     if all(engine in left_out for engine in ENGINES):
         fail("CWIST_JQ_WITHOUT leaves no engine to build")
-    # TLS to NATS is the NATS client's own business.
-    return [
-        name
-        for name in PARTS
-        if name not in left_out and not (name == "tls" and "redis" in left_out)
-    ]
+    return [name for name in PARTS if name not in left_out]
 
 
 def from_system() -> bool:

@@ -78,7 +78,7 @@ MISSING = {
         "or configure with -DCWIST_JQ_WITH_NATS=OFF",
     ),
     "openssl": (
-        ["-DCWIST_JQ_WITH_NATS=OFF"],
+        ["-DCWIST_JQ_WITH_REDIS=OFF"],
         "openssl 1.1.1 or newer is missing: apt install libssl-dev, or apk add openssl-dev, "
         "or dnf install openssl-devel, or brew install openssl, "
         "or configure with -DCWIST_JQ_WITH_TLS=OFF",
