@@ -176,7 +176,8 @@ static void take_job(cwist_py_delivery *delivery, cwist_job_t *job)
 static int cwist_py_claim_wait(cwist_py_delivery *delivery, uint64_t slice_ms)
 {
     cwist_job_t *job = NULL;
-    int code = code_of(cwist_job_claim_wait(delivery->claim, slice_ms, &job));
+    size_t count = 0;
+    int code = code_of(cwist_job_claim_wait(delivery->claim, slice_ms, &job, &count));
 
     if (code == CWIST_SUCCESS && job == NULL) {
         return CWIST_PY_PENDING;
@@ -194,7 +195,7 @@ static int cwist_py_claim_wait(cwist_py_delivery *delivery, uint64_t slice_ms)
 static int cwist_py_claim(cwist_py_delivery *delivery, cwist_job_queue_t *queue,
                           uint64_t timeout_ms, uint64_t slice_ms)
 {
-    int code = code_of(cwist_job_claim_start(&delivery->claim, queue, timeout_ms));
+    int code = code_of(cwist_job_claim_start(&delivery->claim, queue, 1, timeout_ms));
     return code == CWIST_SUCCESS ? cwist_py_claim_wait(delivery, slice_ms) : code;
 }
 

@@ -11,6 +11,7 @@
  *    A command that was sent and not answered is repeated only when that is harmless; otherwise the
  *    result is OUTCOME_UNKNOWN. What the server refused may be tried again.
  *  - A missing group, stream or consumer is made again inside the same call.
+ *  - A batch goes in pieces of a bounded size, one round trip a piece.
  */
 #ifndef CWIST_JQ_BACKEND_H
 #define CWIST_JQ_BACKEND_H
@@ -50,35 +51,53 @@ struct cwist_jq__ops {
     void (*queue_close)(cwist_jq__queue *queue);
 
     /*
-     * Stores a job. type is NULL when there is none. Writes the id with its NUL to
-     * id[CWIST_JOB_ID_SIZE]. TOO_LARGE names the limit and sends nothing.
+     * TOO_LARGE, naming the limit, when the engine takes no job of this size, by what is known of
+     * the server. Sends nothing.
      */
-    int (*enqueue)(cwist_jq__queue *queue, const void *payload, size_t len, const char *type,
-                   uint64_t deadline, char *id);
+    int (*check_size)(cwist_jq__queue *queue, const cwist_job_item_t *item);
+    /*
+     * Stores `count` (1 to CWIST_JOB_BATCH_MAX) jobs in this order, with all_or_none in one step.
+     * The core checked the items; a type of NULL or "" is none. Fills in every one of stored: code
+     * and id, NOT_SENT for those that were not tried. What was stored stays stored. It returns the
+     * first code that is not SUCCESS, whose text is then set.
+     */
+    int (*enqueue)(cwist_jq__queue *queue, const cwist_job_item_t *items, size_t count,
+                   bool all_or_none, uint64_t deadline, cwist_job_stored_t *stored);
 
     /* Makes claim->impl. */
     int (*claim_start)(cwist_jq__claim *claim);
     /*
-     * Waits until `until` for one delivery. SUCCESS: *job is the caller's. PENDING: `until` came
-     * first. TIMEOUT: claim->deadline came and the server had no job. IO: it came and the server
-     * could not be reached. With a deadline already passed it polls the server once.
-     * Lapsed and due jobs are brought back on the way, at most 250 ms late.
+     * Waits until `until` for deliveries. SUCCESS: the first *count (1 to claim->most) of jobs are
+     * the caller's. PENDING: `until` came first. TIMEOUT: claim->deadline came and the server had
+     * no job. IO: it came and the server could not be reached. With a deadline already passed it
+     * polls the server once. Lapsed and due jobs are brought back on the way, at most 250 ms late.
      */
-    int (*claim_wait)(cwist_jq__claim *claim, uint64_t until, cwist_jq__job **job);
-    /* Gives up what is still asked for; a delivery that arrives is given to cwist_jq__hand_back().
+    int (*claim_wait)(cwist_jq__claim *claim, uint64_t until, cwist_jq__job **jobs, size_t *count);
+    /*
+     * Acks `count` jobs as ack() does and, in the same round trip, polls once for claim->most
+     * deliveries. codes is always filled in. SUCCESS: *got (it may be 0) of next are the caller's.
+     * A failure is that of the poll, as in claim_wait(), which may be called after SUCCESS.
      */
+    int (*ack_and_poll)(cwist_jq__claim *claim, cwist_jq__job *const *jobs, size_t count,
+                        int *codes, uint64_t deadline, cwist_jq__job **next, size_t *got);
+    /* Gives up what is still asked for; what arrives is given to cwist_jq__hand_back(). */
     void (*claim_end)(cwist_jq__claim *claim);
 
     /*
-     * The five ends of a delivery. LEASE_LOST when the job was given away, and then nothing
-     * changed. `job` stays the caller's.
+     * The ends of deliveries, `count` (1 to CWIST_JOB_BATCH_MAX) of one queue at once. Each of
+     * codes is filled in: LEASE_LOST when the job was given away, and then nothing changed for it;
+     * NOT_SENT when it was not tried. They return the first code that is not SUCCESS, whose text is
+     * then set. The jobs stay the caller's.
      */
-    int (*ack)(cwist_jq__queue *queue, cwist_jq__job *job, uint64_t deadline);
-    int (*retry)(cwist_jq__queue *queue, cwist_jq__job *job, uint64_t delay_ms, uint64_t deadline);
-    int (*release)(cwist_jq__queue *queue, cwist_jq__job *job, uint64_t deadline);
-    /* Moves the job to the dead letters with job->attempts; text may be NULL. */
-    int (*bury)(cwist_jq__queue *queue, cwist_jq__job *job, cwist_jq__cause cause, const char *text,
-                uint64_t deadline);
+    int (*ack)(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count, uint64_t deadline,
+               int *codes);
+    int (*retry)(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+                 uint64_t delay_ms, uint64_t deadline, int *codes);
+    int (*release)(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+                   uint64_t deadline, int *codes);
+    /* Moves the jobs to the dead letters with job->attempts; text may be NULL. */
+    int (*bury)(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+                cwist_jq__cause cause, const char *text, uint64_t deadline, int *codes);
     int (*extend)(cwist_jq__queue *queue, cwist_jq__job *job, uint64_t deadline);
 
     int (*dead_count)(cwist_jq__queue *queue, uint64_t deadline, uint64_t *count);

@@ -1,8 +1,9 @@
 /*
- * Claims. The backend waits for one delivery; the core looks whether a worker may have it: a
+ * Claims. The backend waits for deliveries; the core looks whether a worker may have them: a
  * malformed job and one that spent its deliveries go to the dead letters instead, and the claim
  * goes on.
  */
+#include "core/claim.h"
 #include "core/api.h"
 #include "core/backend.h"
 #include "core/queue.h"
@@ -30,30 +31,37 @@ int cwist_jq__claim_pause(const cwist_jq__claim *claim, uint64_t until)
     return status;
 }
 
-void cwist_jq__hand_back(cwist_jq__queue *queue, cwist_jq__job *job)
+void cwist_jq__hand_back(cwist_jq__queue *queue, cwist_jq__job **jobs, size_t count)
 {
-    int status = queue->conn->ops->release(queue, job, cwist_jq__operation_deadline(queue));
+    int codes[CWIST_JOB_BATCH_MAX];
 
-    if (status != CWIST_SUCCESS && status != CWIST_ERROR_LEASE_LOST) {
-        cwist_jq__log(queue->conn, CWIST_JOB_LOG_WARNING,
-                      "queue %s: job %s arrived too late to be claimed and could not be released; "
-                      "it comes back after the visibility timeout: %s",
-                      queue->name, job->id, cwist_jq__error_text());
+    if (count == 0) {
+        return;
     }
-    cwist_jq__unref(job);
+    (void)queue->conn->ops->release(queue, jobs, count, cwist_jq__operation_deadline(queue), codes);
+    for (size_t i = 0; i < count; i++) {
+        if (codes[i] != CWIST_SUCCESS && codes[i] != CWIST_ERROR_LEASE_LOST) {
+            cwist_jq__log(queue->conn, CWIST_JOB_LOG_WARNING,
+                          "queue %s: job %s arrived too late to be claimed and could not be "
+                          "released; it comes back after the visibility timeout: %s",
+                          queue->name, jobs[i]->id, cwist_jq__error_text());
+        }
+        cwist_jq__unref(jobs[i]);
+    }
 }
 
 /* Moves a delivery that no worker may have to the dead letters. A failure leaves it claimed. */
 static void bury(cwist_jq__queue *queue, cwist_jq__job *job)
 {
     cwist_jq__cause cause = CWIST_JQ_CAUSE_MALFORMED;
+    int code = CWIST_SUCCESS;
 
     if (job->malformed == NULL) {
         cause = CWIST_JQ_CAUSE_LEASE_EXPIRED;
         job->attempts--; /* this delivery reached no worker */
     }
-    int status = queue->conn->ops->bury(queue, job, cause, job->malformed,
-                                        cwist_jq__operation_deadline(queue));
+    int status = queue->conn->ops->bury(queue, &job, 1, cause, job->malformed,
+                                        cwist_jq__operation_deadline(queue), &code);
     if (status == CWIST_SUCCESS) {
         cwist_jq__log(queue->conn, CWIST_JOB_LOG_WARNING,
                       "queue %s: job %s is dead after %u deliveries (%s%s%s)", queue->name, job->id,
@@ -79,8 +87,27 @@ static void claim_finish(void *object)
     cwist_jq__free(claim);
 }
 
-/* Makes a claim that owns a reference of the queue. */
-static int make_claim(cwist_jq__claim **out, cwist_jq__queue *queue, uint64_t timeout_ms)
+static int check_most(size_t most)
+{
+    return most >= 1 && most <= CWIST_JOB_BATCH_MAX
+               ? CWIST_SUCCESS
+               : cwist_jq__fail(CWIST_ERROR_INVALID_PARAM, "most is %zu; allowed: 1 to %d", most,
+                                CWIST_JOB_BATCH_MAX);
+}
+
+int cwist_jq__claim_check_room(size_t most, cwist_job_t *const *handles, const size_t *count)
+{
+    int status = check_most(most);
+
+    if (status == CWIST_SUCCESS && (handles == NULL || count == NULL)) {
+        status = cwist_jq__fail(CWIST_ERROR_INVALID_PARAM, "%s is NULL",
+                                handles == NULL ? "jobs" : "count");
+    }
+    return status;
+}
+
+int cwist_jq__claim_new(cwist_jq__claim **out, cwist_jq__queue *queue, size_t most,
+                        uint64_t timeout_ms)
 {
     cwist_jq__claim *claim = cwist_jq__calloc(1, sizeof *claim);
 
@@ -91,6 +118,7 @@ static int make_claim(cwist_jq__claim **out, cwist_jq__queue *queue, uint64_t ti
     cwist_jq__object_init(claim, CWIST_JQ_KIND_CLAIM, claim_finish);
     cwist_jq__ref(queue);
     claim->queue = queue;
+    claim->most = most;
     claim->deadline = timeout_ms == UINT64_MAX ? CWIST_JQ_NEVER : cwist_jq__after_ms(timeout_ms);
     claim->interrupts = atomic_load(&queue->interrupts);
 
@@ -103,34 +131,53 @@ static int make_claim(cwist_jq__claim **out, cwist_jq__queue *queue, uint64_t ti
     return CWIST_SUCCESS;
 }
 
-/* One job that a worker may have. PENDING when `until` came first. */
-static int wait_for_job(cwist_jq__claim *claim, uint64_t until, cwist_jq__job **out)
+int cwist_jq__claim_sift(cwist_jq__claim *claim, cwist_jq__job **jobs, size_t *count)
+{
+    cwist_jq__queue *queue = claim->queue;
+    size_t kept = 0;
+
+    if (cwist_jq__claim_check(claim) != CWIST_SUCCESS) { /* given up: nobody would settle them */
+        cwist_jq__hand_back(queue, jobs, *count);
+        *count = 0;
+        claim->ended = true;
+        return cwist_jq__claim_check(claim);
+    }
+    for (size_t i = 0; i < *count; i++) {
+        cwist_jq__job *job = jobs[i];
+        if (job->malformed == NULL && job->attempts <= queue->max_retries) {
+            jobs[kept++] = job;
+        } else {
+            bury(queue, job);
+            cwist_jq__unref(job);
+        }
+    }
+    *count = kept;
+    return CWIST_SUCCESS;
+}
+
+int cwist_jq__claim_jobs(cwist_jq__claim *claim, uint64_t until, cwist_jq__job **jobs,
+                         size_t *count)
 {
     cwist_jq__queue *queue = claim->queue;
     /* Even a poll clears many dead jobs out of the way, but not for ever. */
     uint64_t burying_ends = cwist_jq__add_ms(claim->deadline, queue->conn->operation_timeout_ms);
 
     for (;;) {
-        cwist_jq__job *job = NULL;
+        *count = 0;
         int status = cwist_jq__claim_check(claim);
         if (status == CWIST_SUCCESS) {
-            status = queue->conn->ops->claim_wait(claim, until, &job);
+            status = queue->conn->ops->claim_wait(claim, until, jobs, count);
+        }
+        if (status == CWIST_SUCCESS) {
+            status = cwist_jq__claim_sift(claim, jobs, count);
         }
         if (status != CWIST_SUCCESS) {
             claim->ended = status != CWIST_JQ_PENDING;
             return status;
         }
-        if (cwist_jq__claim_check(claim) != CWIST_SUCCESS) { /* given up: nobody would settle it */
-            cwist_jq__hand_back(queue, job);
-            claim->ended = true;
-            return cwist_jq__claim_check(claim);
-        }
-        if (job->malformed == NULL && job->attempts <= queue->max_retries) {
-            *out = job;
+        if (*count != 0) {
             return CWIST_SUCCESS;
         }
-        bury(queue, job);
-        cwist_jq__unref(job);
         if (cwist_jq__passed(burying_ends)) {
             claim->ended = true;
             return cwist_jq__fail(CWIST_ERROR_TIMEOUT, "no job came, only dead ones");
@@ -138,57 +185,87 @@ static int wait_for_job(cwist_jq__claim *claim, uint64_t until, cwist_jq__job **
     }
 }
 
-/* Gives the caller a handle of the job, or hands the job back when that fails. */
-static int publish_job(cwist_jq__queue *queue, cwist_jq__job *job, cwist_job_t **handle)
+int cwist_jq__claim_publish(cwist_jq__queue *queue, cwist_jq__job **jobs, size_t count,
+                            cwist_job_t **handles, size_t *published)
 {
-    *handle = cwist_jq__handle_new(job);
-    if (*handle == NULL) {
-        cwist_jq__hand_back(queue, job);
-        return cwist_jq__no_memory();
+    size_t done = 0;
+
+    while (done < count && (handles[done] = cwist_jq__handle_new(jobs[done])) != NULL) {
+        done++;
     }
-    return CWIST_SUCCESS;
+    *published = done;
+    cwist_jq__hand_back(queue, jobs + done, count - done);
+    return done != 0 ? CWIST_SUCCESS : cwist_jq__no_memory();
 }
 
-cwist_error_t cwist_job_queue_claim(cwist_job_queue_t *handle, uint64_t timeout_ms,
-                                    cwist_job_t **job_handle)
+/* Calling back what is under way may fail too; the text is to tell why the claim ended. */
+void cwist_jq__claim_drop(cwist_jq__claim *claim, int status)
+{
+    cwist_jq__failure failure = {0};
+
+    if (status == CWIST_SUCCESS) {
+        cwist_jq__unref(claim);
+        return;
+    }
+    cwist_jq__failure_note(&failure, 0, status);
+    cwist_jq__unref(claim);
+    (void)cwist_jq__failure_tell(&failure);
+}
+
+/* ---- claims in one call ---- */
+
+static cwist_error_t claim_up_to(cwist_job_queue_t *handle, size_t most, uint64_t timeout_ms,
+                                 cwist_job_t **handles, size_t *count)
 {
     cwist_jq__queue *queue = NULL;
     cwist_jq__claim *claim = NULL;
-    cwist_jq__job *job = NULL;
-
-    if (job_handle != NULL) {
-        *job_handle = NULL;
-    }
+    cwist_jq__job *jobs[CWIST_JOB_BATCH_MAX];
+    size_t got = 0;
     int status = cwist_jq__begin(&queue, handle, "claim");
-    if (status == CWIST_SUCCESS && job_handle == NULL) {
-        status = cwist_jq__fail(CWIST_ERROR_INVALID_PARAM, "job is NULL");
+
+    if (count != NULL) {
+        *count = 0;
     }
     if (status == CWIST_SUCCESS) {
-        status = make_claim(&claim, queue, timeout_ms);
+        status = cwist_jq__claim_check_room(most, handles, count);
+    }
+    if (status == CWIST_SUCCESS) {
+        status = cwist_jq__claim_new(&claim, queue, most, timeout_ms);
     }
     if (status == CWIST_SUCCESS) {
         do {
-            status = wait_for_job(claim, CWIST_JQ_NEVER, &job);
+            status = cwist_jq__claim_jobs(claim, CWIST_JQ_NEVER, jobs, &got);
         } while (status == CWIST_JQ_PENDING);
     }
     if (status == CWIST_SUCCESS) {
-        status = publish_job(queue, job, job_handle);
+        status = cwist_jq__claim_publish(queue, jobs, got, handles, count);
     }
     cwist_error_t result = cwist_jq__end(queue, "claim", status);
-    /* Calling back what is under way may fail too; the text is to tell why the claim ended. */
-    char *text = status != CWIST_SUCCESS ? cwist_jq__strdup(cwist_jq__error_text()) : NULL;
-    cwist_jq__unref(claim);
-    if (text != NULL) {
-        (void)cwist_jq__fail(status, "%s", text);
-    }
-    cwist_jq__free(text);
+    cwist_jq__claim_drop(claim, status);
     return result;
+}
+
+cwist_error_t cwist_job_queue_claim(cwist_job_queue_t *handle, uint64_t timeout_ms,
+                                    cwist_job_t **job)
+{
+    size_t count = 0;
+
+    if (job != NULL) {
+        *job = NULL;
+    }
+    return claim_up_to(handle, 1, timeout_ms, job, &count);
+}
+
+cwist_error_t cwist_job_queue_claim_many(cwist_job_queue_t *handle, size_t most,
+                                         uint64_t timeout_ms, cwist_job_t **jobs, size_t *count)
+{
+    return claim_up_to(handle, most, timeout_ms, jobs, count);
 }
 
 /* ---- claims in slices ---- */
 
 cwist_error_t cwist_job_claim_start(cwist_job_claim_t **claim_handle, cwist_job_queue_t *handle,
-                                    uint64_t timeout_ms)
+                                    size_t most, uint64_t timeout_ms)
 {
     cwist_jq__queue *queue = NULL;
     cwist_jq__claim *claim = NULL;
@@ -201,7 +278,10 @@ cwist_error_t cwist_job_claim_start(cwist_job_claim_t **claim_handle, cwist_job_
         status = cwist_jq__fail(CWIST_ERROR_INVALID_PARAM, "claim is NULL");
     }
     if (status == CWIST_SUCCESS) {
-        status = make_claim(&claim, queue, timeout_ms);
+        status = check_most(most);
+    }
+    if (status == CWIST_SUCCESS) {
+        status = cwist_jq__claim_new(&claim, queue, most, timeout_ms);
     }
     if (status == CWIST_SUCCESS) {
         *claim_handle = cwist_jq__handle_new(claim);
@@ -213,33 +293,45 @@ cwist_error_t cwist_job_claim_start(cwist_job_claim_t **claim_handle, cwist_job_
     return cwist_jq__end(queue, "claim", status);
 }
 
-cwist_error_t cwist_job_claim_wait(cwist_job_claim_t *handle, uint64_t slice_ms,
-                                   cwist_job_t **job_handle)
+/* Waits a slice on a claim that a handle led to. */
+static int wait_slice(cwist_jq__claim *claim, uint64_t slice_ms, cwist_job_t **handles,
+                      size_t *count)
+{
+    cwist_jq__job *jobs[CWIST_JOB_BATCH_MAX];
+    size_t got = 0;
+    int status = cwist_jq__claim_check_room(claim->most, handles, count);
+
+    if (status == CWIST_SUCCESS && claim->ended) {
+        status = cwist_jq__fail(CWIST_ERROR_CLOSED, "the claim has ended");
+    }
+    if (status == CWIST_SUCCESS) {
+        status = cwist_jq__claim_jobs(claim, cwist_jq__after_ms(slice_ms), jobs, &got);
+    }
+    if (status == CWIST_JQ_PENDING) {
+        return CWIST_SUCCESS;
+    }
+    if (status == CWIST_SUCCESS) {
+        claim->ended = true;
+        status = cwist_jq__claim_publish(claim->queue, jobs, got, handles, count);
+    }
+    return status;
+}
+
+cwist_error_t cwist_job_claim_wait(cwist_job_claim_t *handle, uint64_t slice_ms, cwist_job_t **jobs,
+                                   size_t *count)
 {
     void *object = NULL;
     cwist_jq__queue *queue = NULL;
-    cwist_jq__job *job = NULL;
     int status = cwist_jq__handle_get(&object, handle, CWIST_JQ_KIND_CLAIM, "claim");
     cwist_jq__claim *claim = object;
 
+    if (count != NULL) {
+        *count = 0;
+    }
     if (status == CWIST_SUCCESS) {
         queue = claim->queue;
         cwist_jq__ref(queue);
-        status = job_handle == NULL ? cwist_jq__fail(CWIST_ERROR_INVALID_PARAM, "job is NULL")
-                 : claim->ended     ? cwist_jq__fail(CWIST_ERROR_CLOSED, "the claim has ended")
-                                    : CWIST_SUCCESS;
-    }
-    if (job_handle != NULL) {
-        *job_handle = NULL;
-    }
-    if (status == CWIST_SUCCESS) {
-        status = wait_for_job(claim, cwist_jq__after_ms(slice_ms), &job);
-    }
-    if (status == CWIST_JQ_PENDING) {
-        status = CWIST_SUCCESS;
-    } else if (status == CWIST_SUCCESS) {
-        claim->ended = true;
-        status = publish_job(queue, job, job_handle);
+        status = wait_slice(claim, slice_ms, jobs, count);
     }
     cwist_jq__unref(claim);
     return cwist_jq__end(queue, "claim", status);

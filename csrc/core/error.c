@@ -5,7 +5,7 @@
 #include "core/api.h"
 #include "core/internal.h"
 
-#define TEXT_SIZE 512
+#define TEXT_SIZE CWIST_JQ_TEXT_SIZE
 
 /* A fixed buffer, so that telling an error cannot fail. */
 static _Thread_local char last_text[TEXT_SIZE];
@@ -63,6 +63,23 @@ void cwist_jq__error_prefix(const char *format, ...)
     (void)vsnprintf(prefix, sizeof prefix, format, args);
     va_end(args);
     (void)cwist_jq__fail(CWIST_FAILURE, "%s%s", prefix, last_text);
+}
+
+void cwist_jq__failure_note(cwist_jq__failure *failure, size_t item, int code)
+{
+    if (failure->code == CWIST_SUCCESS || item < failure->item) {
+        failure->code = code;
+        failure->item = item;
+        memcpy(failure->text, last_text, sizeof last_text);
+    }
+}
+
+int cwist_jq__failure_tell(const cwist_jq__failure *failure)
+{
+    if (failure->code != CWIST_SUCCESS) {
+        memcpy(last_text, failure->text, sizeof last_text);
+    }
+    return failure->code;
 }
 
 cwist_error_t cwist_jq__result(int code)
@@ -130,7 +147,8 @@ int cwist_job_error_code(const cwist_error_t *error)
     X(CWIST_ERROR_OUTCOME_UNKNOWN)                                                                 \
     X(CWIST_ERROR_REFUSED)                                                                         \
     X(CWIST_ERROR_CONFLICT)                                                                        \
-    X(CWIST_ERROR_INTERRUPTED)
+    X(CWIST_ERROR_INTERRUPTED)                                                                     \
+    X(CWIST_ERROR_NOT_SENT)
 
 const char *cwist_job_error_name(int code)
 {

@@ -40,6 +40,20 @@ const char *cwist_jq__error_text(void);
 /* Puts a prefix before the thread's error text. */
 void cwist_jq__error_prefix(const char *format, ...) CWIST_JQ_PRINTF(1, 2);
 
+#define CWIST_JQ_TEXT_SIZE 512
+
+/* The failure of one item among several, with its text. Zero the code before use. */
+typedef struct cwist_jq__failure {
+    int code; /* SUCCESS: none yet */
+    size_t item;
+    char text[CWIST_JQ_TEXT_SIZE];
+} cwist_jq__failure;
+
+/* Keeps the code and the thread's text, unless an earlier item failed too. */
+void cwist_jq__failure_note(cwist_jq__failure *failure, size_t item, int code);
+/* Sets the text again and returns the code; SUCCESS when nothing failed. */
+int cwist_jq__failure_tell(const cwist_jq__failure *failure);
+
 /* ---- time: monotonic nanoseconds; CWIST_JQ_NEVER is a deadline that does not come ---- */
 
 #define CWIST_JQ_NEVER UINT64_MAX
@@ -193,8 +207,8 @@ int cwist_jq__apply_opts(cwist_jq__queue *queue,
 /* ---- jobs (job.c) ---- */
 
 /*
- * One delivery of one job. The strings live in the same block as the struct; the payload lives in
- * `body`, an object of the backend that is freed with the job.
+ * One delivery of one job. The strings live in the same block as the struct, and so does the
+ * payload, unless it is an object of the backend, `body`, that is freed with the job.
  */
 typedef struct cwist_jq__job {
     cwist_jq__object object;
@@ -208,7 +222,7 @@ typedef struct cwist_jq__job {
     const char *malformed;         /* NULL, or the rule that the stored job breaks */
     _Atomic uint64_t lease_starts; /* by the local clock, as lease_ends */
     _Atomic uint64_t lease_ends;
-    void *body;
+    void *body; /* NULL: none */
     void (*body_free)(void *body);
 } cwist_jq__job;
 
@@ -220,13 +234,13 @@ typedef struct cwist_jq__delivery {
     size_t type_len;
     const char *receipt;
     size_t receipt_len;
-    const void *payload; /* points into body */
+    const void *payload; /* points into body; without a body it is copied */
     size_t payload_len;
     uint32_t attempts;
     const char *malformed; /* a static text, or NULL */
     uint64_t lease_starts;
     uint64_t lease_ends;
-    void *body;
+    void *body; /* NULL: none */
     void (*body_free)(void *body);
 } cwist_jq__delivery;
 
@@ -240,6 +254,7 @@ int cwist_jq__job_new(cwist_jq__job **job, cwist_jq__queue *queue,
 typedef struct cwist_jq__claim {
     cwist_jq__object object;
     cwist_jq__queue *queue; /* counted */
+    size_t most;            /* jobs that it may bring, 1 to CWIST_JOB_BATCH_MAX */
     uint64_t deadline;
     unsigned interrupts; /* the queue's count when the claim began */
     bool ended;          /* an error was reported */
@@ -257,9 +272,9 @@ int cwist_jq__claim_check(const cwist_jq__claim *claim);
 int cwist_jq__claim_pause(const cwist_jq__claim *claim, uint64_t until);
 
 /*
- * Hands back a job that the library itself cannot deliver (rule 14 of docs/states.md): releases it,
- * logs when that fails, frees the job.
+ * Hands back jobs that the library itself cannot deliver (rule 14 of docs/states.md): releases
+ * them, logs those for which that fails, frees them.
  */
-void cwist_jq__hand_back(cwist_jq__queue *queue, cwist_jq__job *job);
+void cwist_jq__hand_back(cwist_jq__queue *queue, cwist_jq__job **jobs, size_t count);
 
 #endif

@@ -3,12 +3,13 @@
 
 #include "core/api.h"
 #include "core/internal.h"
+#include "platform/clock.h"
 
 static void job_finish(void *object)
 {
     cwist_jq__job *job = object;
 
-    if (job->body_free != NULL) {
+    if (job->body != NULL) {
         job->body_free(job->body);
     }
     cwist_jq__unref(job->queue);
@@ -30,12 +31,14 @@ static const char *put(char **at, const char *text, size_t len)
 int cwist_jq__job_new(cwist_jq__job **out, cwist_jq__queue *queue,
                       const cwist_jq__delivery *delivery)
 {
-    size_t text = delivery->id_len + delivery->type_len + delivery->receipt_len + 3;
-    cwist_jq__job *job = cwist_jq__calloc(1, sizeof *job + text);
+    bool copied = delivery->body == NULL;
+    size_t size = sizeof(cwist_jq__job) + delivery->id_len + delivery->type_len +
+                  delivery->receipt_len + 3 + (copied ? delivery->payload_len : 0);
+    cwist_jq__job *job = cwist_jq__alloc(size);
 
     *out = NULL;
     if (job == NULL) {
-        if (delivery->body_free != NULL) {
+        if (!copied) {
             delivery->body_free(delivery->body);
         }
         return cwist_jq__no_memory();
@@ -47,10 +50,13 @@ int cwist_jq__job_new(cwist_jq__job **out, cwist_jq__queue *queue,
     char *at = (char *)(job + 1);
     job->id = put(&at, delivery->id, delivery->id_len);
     job->receipt = put(&at, delivery->receipt, delivery->receipt_len);
-    if (delivery->type != NULL && delivery->type_len != 0) {
-        job->type = put(&at, delivery->type, delivery->type_len);
+    bool typed = delivery->type != NULL && delivery->type_len != 0;
+    job->type = typed ? put(&at, delivery->type, delivery->type_len) : NULL;
+    job->payload = delivery->payload_len != 0 ? delivery->payload : "";
+    if (copied && delivery->payload_len != 0) {
+        memcpy(at, delivery->payload, delivery->payload_len);
+        job->payload = at;
     }
-    job->payload = delivery->payload != NULL ? delivery->payload : "";
     job->payload_len = delivery->payload_len;
     job->attempts = delivery->attempts;
     job->malformed = delivery->malformed;
@@ -87,6 +93,14 @@ uint32_t cwist_job_attempts(const cwist_job_t *handle)
 {
     const cwist_jq__job *job = cwist_jq__handle_peek(handle, CWIST_JQ_KIND_JOB);
     return job != NULL ? job->attempts : 0;
+}
+
+uint64_t cwist_job_lease_remaining_ms(const cwist_job_t *handle)
+{
+    cwist_jq__job *job = cwist_jq__handle_peek(handle, CWIST_JQ_KIND_JOB);
+    uint64_t ends = job != NULL ? atomic_load(&job->lease_ends) : 0;
+    uint64_t now = cwist_jq__now();
+    return ends > now ? (ends - now) / CWIST_JQ_MS : 0;
 }
 
 void cwist_job_destroy(cwist_job_t *handle)

@@ -1,4 +1,4 @@
-/* Queues: open, close, and what is not about one claimed job. */
+/* Queues: open, close, count, interrupt; the words around an operation. */
 #include <string.h>
 
 #include "core/api.h"
@@ -162,44 +162,6 @@ void cwist_jq__visibility_taken_over(cwist_jq__queue *queue, uint64_t previous_m
 }
 
 /* ---- operations ---- */
-
-static int check_enqueue(const void *payload, size_t len, const char *type)
-{
-    if (payload == NULL && len != 0) {
-        return cwist_jq__fail(CWIST_ERROR_INVALID_PARAM,
-                              "payload is NULL with a length of %zu; allowed: NULL with 0", len);
-    }
-    return type != NULL ? cwist_jq__check_type(type, strlen(type)) : CWIST_SUCCESS;
-}
-
-cwist_error_t cwist_job_queue_enqueue_id(cwist_job_queue_t *handle, const void *payload, size_t len,
-                                         const char *type, char *id)
-{
-    char own_id[CWIST_JOB_ID_SIZE];
-    char *out = id != NULL ? id : own_id;
-    cwist_jq__queue *queue = NULL;
-
-    out[0] = '\0';
-    int status = cwist_jq__begin(&queue, handle, "enqueue");
-    if (status == CWIST_SUCCESS) {
-        status = check_enqueue(payload, len, type);
-    }
-    if (status == CWIST_SUCCESS) {
-        status = queue->conn->ops->enqueue(queue, payload != NULL ? payload : "", len,
-                                           type != NULL && *type != '\0' ? type : NULL,
-                                           cwist_jq__operation_deadline(queue), out);
-    }
-    if (status != CWIST_SUCCESS) {
-        out[0] = '\0';
-    }
-    return cwist_jq__end(queue, "enqueue", status);
-}
-
-cwist_error_t cwist_job_queue_enqueue(cwist_job_queue_t *handle, const void *payload, size_t len,
-                                      const char *type)
-{
-    return cwist_job_queue_enqueue_id(handle, payload, len, type, NULL);
-}
 
 cwist_error_t cwist_job_queue_dead_count(cwist_job_queue_t *handle, uint64_t *count)
 {

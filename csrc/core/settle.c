@@ -1,83 +1,148 @@
 /* The ends of a claimed job: what becomes of it is decided here, for both engines. */
+#include "core/settle.h"
 #include "core/api.h"
 #include "core/backend.h"
 #include "core/queue.h"
 
-typedef int (*ending)(cwist_jq__queue *queue, cwist_jq__job *job, const char *reason,
-                      uint64_t deadline);
+/* ---- the endings ---- */
 
-static int end_ack(cwist_jq__queue *queue, cwist_jq__job *job, const char *reason,
-                   uint64_t deadline)
+typedef int (*ending)(cwist_jq__queue *queue, const cwist_jq__batch *batch, const char *reason,
+                      uint64_t deadline, int *codes);
+
+static int end_ack(cwist_jq__queue *queue, const cwist_jq__batch *batch, const char *reason,
+                   uint64_t deadline, int *codes)
 {
     (void)reason;
-    return queue->conn->ops->ack(queue, job, deadline);
+    return queue->conn->ops->ack(queue, batch->jobs, batch->count, deadline, codes);
 }
 
-/* A nack of the last allowed delivery moves the job to the dead letters at once. */
-static int end_nack(cwist_jq__queue *queue, cwist_jq__job *job, const char *reason,
-                    uint64_t deadline)
+static int end_retry(cwist_jq__queue *queue, const cwist_jq__batch *batch, const char *reason,
+                     uint64_t deadline, int *codes)
 {
-    const cwist_jq__ops *ops = queue->conn->ops;
+    (void)reason;
+    return queue->conn->ops->retry(queue, batch->jobs, batch->count, queue->retry_delay_ms,
+                                   deadline, codes);
+}
 
-    if (job->attempts < queue->max_retries) {
-        return ops->retry(queue, job, queue->retry_delay_ms, deadline);
-    }
-    int status = ops->bury(queue, job, CWIST_JQ_CAUSE_NACKED, reason, deadline);
-    if (status == CWIST_SUCCESS) {
-        cwist_jq__log(queue->conn, CWIST_JOB_LOG_INFO,
-                      "queue %s: job %s is dead after %u deliveries (nacked)", queue->name, job->id,
-                      job->attempts);
+static int end_dead(cwist_jq__queue *queue, const cwist_jq__batch *batch, const char *reason,
+                    uint64_t deadline, int *codes)
+{
+    int status = queue->conn->ops->bury(queue, batch->jobs, batch->count, CWIST_JQ_CAUSE_NACKED,
+                                        reason, deadline, codes);
+
+    for (size_t i = 0; i < batch->count; i++) {
+        if (codes[i] == CWIST_SUCCESS) {
+            cwist_jq__log(queue->conn, CWIST_JOB_LOG_INFO,
+                          "queue %s: job %s is dead after %u deliveries (nacked)", queue->name,
+                          batch->jobs[i]->id, batch->jobs[i]->attempts);
+        }
     }
     return status;
 }
 
-static int end_release(cwist_jq__queue *queue, cwist_jq__job *job, const char *reason,
-                       uint64_t deadline)
+static int end_release(cwist_jq__queue *queue, const cwist_jq__batch *batch, const char *reason,
+                       uint64_t deadline, int *codes)
 {
     (void)reason;
-    return queue->conn->ops->release(queue, job, deadline);
+    return queue->conn->ops->release(queue, batch->jobs, batch->count, deadline, codes);
 }
 
-static int check_owner(const cwist_jq__queue *queue, const cwist_jq__job *job)
+/* What becomes of jobs; another end for those that had their last allowed delivery. */
+typedef struct verdict {
+    const char *operation;
+    ending end;
+    ending end_last; /* NULL: the same */
+} verdict;
+
+static const verdict to_ack = {"ack", end_ack, NULL};
+static const verdict to_nack = {"nack", end_retry, end_dead};
+static const verdict to_release = {"release", end_release, NULL};
+
+/* ---- batches ---- */
+
+static void run(cwist_jq__queue *queue, const cwist_jq__batch *batch, ending end,
+                const char *reason, int *all, cwist_jq__failure *failure)
 {
-    return job->queue == queue
-               ? CWIST_SUCCESS
-               : cwist_jq__fail(CWIST_ERROR_INVALID_PARAM,
-                                "job %s was claimed through another queue handle (of queue %s)",
-                                job->id, job->queue->name);
+    int codes[CWIST_JOB_BATCH_MAX];
+
+    if (batch->count != 0) {
+        int status = end(queue, batch, reason, cwist_jq__operation_deadline(queue), codes);
+        cwist_jq__batch_spread(batch, codes, status, all, failure);
+    }
 }
 
-/* Consumes the job handle whatever happens, then runs the ending. */
-static cwist_error_t settle(cwist_job_queue_t *queue_handle, cwist_job_t *job_handle,
-                            const char *operation, ending end, const char *reason)
+/* Parts the jobs that have deliveries left from those that have none. */
+static void run_parted(cwist_jq__queue *queue, const cwist_jq__batch *batch, const verdict *to,
+                       const char *reason, int *all, cwist_jq__failure *failure)
+{
+    cwist_jq__batch parts[2];
+
+    parts[0].count = parts[1].count = 0;
+    for (size_t i = 0; i < batch->count; i++) {
+        cwist_jq__batch *part = &parts[batch->jobs[i]->attempts >= queue->max_retries];
+        part->places[part->count] = batch->places[i];
+        part->jobs[part->count++] = batch->jobs[i];
+    }
+    run(queue, &parts[0], to->end, reason, all, failure);
+    run(queue, &parts[1], to->end_last, reason, all, failure);
+}
+
+/* Consumes the handles whatever happens, then runs the ending. */
+static cwist_error_t settle_batch(cwist_job_queue_t *queue_handle, cwist_job_t *const *handles,
+                                  size_t count, int *all, const verdict *to, const char *reason)
 {
     cwist_jq__queue *queue = NULL;
-    void *object = NULL;
-    int taken = cwist_jq__handle_take(&object, job_handle, CWIST_JQ_KIND_JOB, "job");
-    int status = cwist_jq__begin(&queue, queue_handle, operation); /* its text counts before */
-    cwist_jq__job *job = object;
+    cwist_jq__failure failure;
+    cwist_jq__batch batch;
+    int status = cwist_jq__begin(&queue, queue_handle, to->operation);
 
-    if (status == CWIST_SUCCESS) {
-        status = taken;
+    failure.code = CWIST_SUCCESS;
+    batch.count = 0;
+    if (status != CWIST_SUCCESS) {
+        cwist_jq__failure_note(&failure, 0, status);
+        cwist_jq__batch_waste(handles, count, all, status);
+        return cwist_jq__result(cwist_jq__failure_tell(&failure));
     }
-    if (status == CWIST_SUCCESS) {
-        status = check_owner(queue, job);
+    cwist_jq__batch_take(&batch, queue, handles, count, all, &failure);
+    if (to->end_last != NULL) {
+        run_parted(queue, &batch, to, reason, all, &failure);
+    } else {
+        run(queue, &batch, to->end, reason, all, &failure);
     }
-    if (status == CWIST_SUCCESS) {
-        status = end(queue, job, reason, cwist_jq__operation_deadline(queue));
-    }
-    cwist_jq__unref(job);
-    return cwist_jq__end(queue, operation, status);
+    cwist_jq__batch_drop(&batch);
+    return cwist_jq__end(queue, to->operation, cwist_jq__tell_item(&failure, "jobs", count));
 }
+
+static cwist_error_t settle(cwist_job_queue_t *queue, cwist_job_t *job, const verdict *to,
+                            const char *reason)
+{
+    int code = CWIST_SUCCESS;
+    return settle_batch(queue, &job, 1, &code, to, reason);
+}
+
+static cwist_error_t settle_many(cwist_job_queue_t *queue, cwist_job_t *const *jobs, size_t count,
+                                 int *codes, const verdict *to)
+{
+    int own[CWIST_JOB_BATCH_MAX];
+    int status = cwist_jq__check_count(count, jobs, "jobs");
+
+    if (status != CWIST_SUCCESS) {
+        cwist_jq__error_prefix("%s: ", to->operation);
+        return cwist_jq__result(status);
+    }
+    return settle_batch(queue, jobs, count, codes != NULL ? codes : own, to, NULL);
+}
+
+/* ---- public ---- */
 
 cwist_error_t cwist_job_queue_ack(cwist_job_queue_t *queue, cwist_job_t *job)
 {
-    return settle(queue, job, "ack", end_ack, NULL);
+    return settle(queue, job, &to_ack, NULL);
 }
 
 cwist_error_t cwist_job_queue_nack(cwist_job_queue_t *queue, cwist_job_t *job)
 {
-    return settle(queue, job, "nack", end_nack, NULL);
+    return settle(queue, job, &to_nack, NULL);
 }
 
 cwist_error_t cwist_job_queue_nack_reason(cwist_job_queue_t *queue, cwist_job_t *job,
@@ -87,12 +152,30 @@ cwist_error_t cwist_job_queue_nack_reason(cwist_job_queue_t *queue, cwist_job_t 
         cwist_jq__error_prefix("nack: ");
         return cwist_jq__result(CWIST_ERROR_INVALID_PARAM);
     }
-    return settle(queue, job, "nack", end_nack, reason);
+    return settle(queue, job, &to_nack, reason);
 }
 
 cwist_error_t cwist_job_queue_release(cwist_job_queue_t *queue, cwist_job_t *job)
 {
-    return settle(queue, job, "release", end_release, NULL);
+    return settle(queue, job, &to_release, NULL);
+}
+
+cwist_error_t cwist_job_queue_ack_many(cwist_job_queue_t *queue, cwist_job_t *const *jobs,
+                                       size_t count, int *codes)
+{
+    return settle_many(queue, jobs, count, codes, &to_ack);
+}
+
+cwist_error_t cwist_job_queue_nack_many(cwist_job_queue_t *queue, cwist_job_t *const *jobs,
+                                        size_t count, int *codes)
+{
+    return settle_many(queue, jobs, count, codes, &to_nack);
+}
+
+cwist_error_t cwist_job_queue_release_many(cwist_job_queue_t *queue, cwist_job_t *const *jobs,
+                                           size_t count, int *codes)
+{
+    return settle_many(queue, jobs, count, codes, &to_release);
 }
 
 cwist_error_t cwist_job_queue_extend(cwist_job_queue_t *queue_handle, cwist_job_t *job_handle)
@@ -106,7 +189,7 @@ cwist_error_t cwist_job_queue_extend(cwist_job_queue_t *queue_handle, cwist_job_
     }
     cwist_jq__job *job = object;
     if (status == CWIST_SUCCESS) {
-        status = check_owner(queue, job);
+        status = cwist_jq__check_owner(queue, job);
     }
     if (status == CWIST_SUCCESS) {
         status = queue->conn->ops->extend(queue, job, cwist_jq__operation_deadline(queue));

@@ -304,7 +304,7 @@ void cwist_jq__nats_claim_end(cwist_jq__claim *claim)
         natsMsg *message = cwist_jq__pull_cancel(puller);
         if (message != NULL &&
             make_job(&job, claim->queue, message, puller->empty) == CWIST_SUCCESS && job != NULL) {
-            cwist_jq__hand_back(claim->queue, job);
+            cwist_jq__hand_back(claim->queue, &job, 1);
         }
     }
     cwist_jq__puller_give(claim->queue, puller);

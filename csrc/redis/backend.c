@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/singly.h"
 #include "redis/redis.h"
 #include "redis_scripts.gen.h"
 
@@ -288,6 +289,73 @@ static int dead_count(cwist_jq__queue *queue, uint64_t deadline, uint64_t *count
     return status;
 }
 
+/* ---- one job at a time ---- */
+
+static int check_size(cwist_jq__queue *queue, const cwist_job_item_t *item)
+{
+    (void)queue;
+    (void)item;
+    return CWIST_SUCCESS;
+}
+
+static int enqueue_each(cwist_jq__queue *queue, const cwist_job_item_t *items, size_t count,
+                        bool all_or_none, uint64_t deadline, cwist_job_stored_t *stored)
+{
+    int first = CWIST_SUCCESS;
+
+    if (all_or_none && count > 1) {
+        return cwist_jq__fail(CWIST_ERROR_UNSUPPORTED, "batches of all or none");
+    }
+    for (size_t i = 0; i < count && first == CWIST_SUCCESS; i++) {
+        const cwist_job_item_t *item = &items[i];
+        const char *type = item->type != NULL && *item->type != '\0' ? item->type : NULL;
+        first = cwist_jq__redis_enqueue(queue, item->payload != NULL ? item->payload : "",
+                                        item->len, type, deadline, stored[i].id);
+        stored[i].code = first;
+    }
+    return first;
+}
+
+static int claim_one(cwist_jq__claim *claim, uint64_t until, cwist_jq__job **jobs, size_t *count)
+{
+    int status = cwist_jq__redis_claim_wait(claim, until, jobs);
+    *count = status == CWIST_SUCCESS ? 1 : 0;
+    return status;
+}
+
+static int ack_each(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+                    uint64_t deadline, int *codes)
+{
+    CWIST_JQ_SINGLY(cwist_jq__redis_ack(queue, jobs[i], deadline));
+}
+
+static int ack_and_poll(cwist_jq__claim *claim, cwist_jq__job *const *jobs, size_t count,
+                        int *codes, uint64_t deadline, cwist_jq__job **next, size_t *got)
+{
+    (void)next;
+    *got = 0;
+    (void)ack_each(claim->queue, jobs, count, deadline, codes);
+    return CWIST_SUCCESS;
+}
+
+static int retry_each(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+                      uint64_t delay_ms, uint64_t deadline, int *codes)
+{
+    CWIST_JQ_SINGLY(cwist_jq__redis_retry(queue, jobs[i], delay_ms, deadline));
+}
+
+static int release_each(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+                        uint64_t deadline, int *codes)
+{
+    CWIST_JQ_SINGLY(cwist_jq__redis_release(queue, jobs[i], deadline));
+}
+
+static int bury_each(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+                     cwist_jq__cause cause, const char *text, uint64_t deadline, int *codes)
+{
+    CWIST_JQ_SINGLY(cwist_jq__redis_bury(queue, jobs[i], cause, text, deadline));
+}
+
 static const cwist_jq__ops redis_ops = {
     .engine = "redis",
     .conn_open = conn_open,
@@ -295,14 +363,16 @@ static const cwist_jq__ops redis_ops = {
     .conn_close = conn_close,
     .queue_open = queue_open,
     .queue_close = queue_close,
-    .enqueue = cwist_jq__redis_enqueue,
+    .check_size = check_size,
+    .enqueue = enqueue_each,
     .claim_start = cwist_jq__redis_claim_start,
-    .claim_wait = cwist_jq__redis_claim_wait,
+    .claim_wait = claim_one,
+    .ack_and_poll = ack_and_poll,
     .claim_end = cwist_jq__redis_claim_end,
-    .ack = cwist_jq__redis_ack,
-    .retry = cwist_jq__redis_retry,
-    .release = cwist_jq__redis_release,
-    .bury = cwist_jq__redis_bury,
+    .ack = ack_each,
+    .retry = retry_each,
+    .release = release_each,
+    .bury = bury_each,
     .extend = cwist_jq__redis_extend,
     .dead_count = dead_count,
 };

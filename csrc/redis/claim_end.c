@@ -47,7 +47,7 @@ static void recall(const cwist_jq__claim *claim)
     if (status == CWIST_SUCCESS && lane->read &&
         cwist_jq__redis_fault_of(lane->replies[lane->count - 1]) == CWIST_JQ_FAULT_NONE &&
         cwist_jq__redis_take_read(claim, lane, &job, &empty) == CWIST_SUCCESS) {
-        cwist_jq__hand_back(claim->queue, job);
+        cwist_jq__hand_back(claim->queue, &job, 1);
     }
 }
 

@@ -174,23 +174,24 @@ static void a_claim_in_slices_waits_on(void)
     cwist_job_queue_t *queue = harness_queue(conn, (cwist_job_queue_opts_t){0});
     cwist_job_claim_t *claim = NULL;
     cwist_job_t *job = NULL;
+    size_t count = 0;
 
-    CHECK_OK(cwist_job_claim_start(&claim, queue, 10000));
-    CHECK_OK(cwist_job_claim_wait(claim, 100, &job));
+    CHECK_OK(cwist_job_claim_start(&claim, queue, 1, 10000));
+    CHECK_OK(cwist_job_claim_wait(claim, 100, &job, &count));
     CHECK(job == NULL);
     CHECK_OK(cwist_job_queue_enqueue(queue, "x", 1, NULL));
-    CHECK_OK(cwist_job_claim_wait(claim, 5000, &job));
+    CHECK_OK(cwist_job_claim_wait(claim, 5000, &job, &count));
     harness_payload_is(job, "x");
     CHECK_OK(cwist_job_queue_ack(queue, job));
-    CHECK_CODE(CWIST_ERROR_CLOSED, cwist_job_claim_wait(claim, 0, &job));
+    CHECK_CODE(CWIST_ERROR_CLOSED, cwist_job_claim_wait(claim, 0, &job, &count));
     cwist_job_claim_end(claim);
     cwist_job_claim_end(claim);
     cwist_job_claim_end(NULL);
 
-    CHECK_OK(cwist_job_claim_start(&claim, queue, 200));
+    CHECK_OK(cwist_job_claim_start(&claim, queue, 1, 200));
     cwist_error_t error;
     do {
-        error = cwist_job_claim_wait(claim, 50, &job);
+        error = cwist_job_claim_wait(claim, 50, &job, &count);
     } while (cwist_error_is_ok(&error));
     CHECK_CODE(CWIST_ERROR_TIMEOUT, error);
     cwist_job_claim_end(claim);
@@ -207,8 +208,9 @@ static void a_claim_that_is_given_up_spends_no_attempt(void)
     for (int i = 0; i < 10; i++) {
         cwist_job_claim_t *claim = NULL;
         cwist_job_t *job = NULL;
-        CHECK_OK(cwist_job_claim_start(&claim, queue, 10000));
-        CHECK_OK(cwist_job_claim_wait(claim, 20, &job));
+        size_t count = 0;
+        CHECK_OK(cwist_job_claim_start(&claim, queue, 1, 10000));
+        CHECK_OK(cwist_job_claim_wait(claim, 20, &job, &count));
         CHECK(job == NULL);
         CHECK_OK(cwist_job_queue_enqueue(queue, "x", 1, NULL));
         cwist_job_claim_end(claim); /* the job is on its way to it */

@@ -1,6 +1,6 @@
 /*
  * What cwist_jq adds to the CWIST job queue: connections by URL, error texts, further codes,
- * release, extend, nack with a reason, interruptible claims.
+ * release, extend, nack with a reason, interruptible claims, batches.
  *
  * Threads: any thread.
  */
@@ -26,7 +26,8 @@ enum cwist_job_error_code {
     CWIST_ERROR_OUTCOME_UNKNOWN = -26, /* sent, but the reply was lost: done or not done */
     CWIST_ERROR_REFUSED = -27,         /* the server refused (memory, disk, read-only, loading) */
     CWIST_ERROR_CONFLICT = -28,        /* what exists on the server is configured differently */
-    CWIST_ERROR_INTERRUPTED = -29      /* cwist_job_queue_interrupt() woke the claim */
+    CWIST_ERROR_INTERRUPTED = -29,     /* cwist_job_queue_interrupt() woke the claim */
+    CWIST_ERROR_NOT_SENT = -30         /* an earlier item failed first: not tried */
 };
 
 /*
@@ -156,6 +157,109 @@ CWIST_API cwist_error_t cwist_job_queue_extend(cwist_job_queue_t *queue, cwist_j
  */
 CWIST_API cwist_error_t cwist_job_queue_interrupt(cwist_job_queue_t *queue);
 
+/*
+ * Reads how long the lease of a claimed job still holds, by the local clock; no network call. After
+ * that another worker may have the job.
+ * Returns: milliseconds, rounded down; 0 when the lease is over or the handle is not valid.
+ */
+CWIST_API uint64_t cwist_job_lease_remaining_ms(const cwist_job_t *job);
+
+/* ---- batches ----
+ *
+ * Each call takes 1 to CWIST_JOB_BATCH_MAX items, sends them in pieces of a bounded size, one round
+ * trip a piece, and tells a result for each item. The result of the call is CWIST_SUCCESS when
+ * every item succeeded, else the code of the first item that did not; cwist_job_last_error() is
+ * about that one. A batch is no transaction, except where a function says so.
+ */
+
+enum { CWIST_JOB_BATCH_MAX = 1000 };
+
+/* A job to store. Zero the struct before filling it in; what it points to is borrowed. */
+typedef struct cwist_job_item {
+    const void *payload; /* may be NULL when len is 0 */
+    size_t len;
+    const char *type; /* NULL or "": none */
+} cwist_job_item_t;
+
+/* What became of an item. */
+typedef struct cwist_job_stored {
+    int code;                   /* CWIST_SUCCESS, or why it was not stored */
+    char id[CWIST_JOB_ID_SIZE]; /* "" unless it was stored */
+} cwist_job_stored_t;
+
+/*
+ * Persists jobs in the given order. stored has room for count results, or is NULL. All items are
+ * checked before the first is sent: a bad one is named, and nothing is stored.
+ * Errors: IO (not stored), OUTCOME_UNKNOWN (the reply was lost), TOO_LARGE, REFUSED, DENIED; for
+ * an item also NOT_SENT.
+ */
+CWIST_API cwist_error_t cwist_job_queue_enqueue_many(cwist_job_queue_t *queue,
+                                                     const cwist_job_item_t *items, size_t count,
+                                                     cwist_job_stored_t *stored);
+
+/*
+ * Persists jobs, all or none, in one step of the server. Otherwise as
+ * cwist_job_queue_enqueue_many(). On NATS it needs server 2.12.
+ * Errors: UNSUPPORTED (the server cannot), TOO_LARGE (also for more than the server takes in one
+ * step), IO (nothing was stored), OUTCOME_UNKNOWN (the reply was lost), REFUSED, DENIED.
+ */
+CWIST_API cwist_error_t cwist_job_queue_enqueue_all(cwist_job_queue_t *queue,
+                                                    const cwist_job_item_t *items, size_t count,
+                                                    cwist_job_stored_t *stored);
+
+/*
+ * Claims up to `most` jobs (1 to CWIST_JOB_BATCH_MAX) at once. It waits up to timeout_ms for the
+ * first, as cwist_job_queue_claim() does, and returns with what is ready then. jobs has room for
+ * `most` handles; each of the *count that are filled in is yours, as from cwist_job_queue_claim().
+ * *count is 0 unless it succeeds. All leases began before the call returned: claim no more than can
+ * be handled within the visibility timeout.
+ * Errors: as for cwist_job_queue_claim().
+ */
+CWIST_API cwist_error_t cwist_job_queue_claim_many(cwist_job_queue_t *queue, size_t most,
+                                                   uint64_t timeout_ms, cwist_job_t **jobs,
+                                                   size_t *count);
+
+/*
+ * Removes jobs for good, as cwist_job_queue_ack() does. Consumes every handle, whatever it returns,
+ * except when count is out of its range. codes has room for count results, or is NULL.
+ * Errors: LEASE_LOST, IO (the job will come back), OUTCOME_UNKNOWN; for an item also CLOSED (a
+ * handle that was used before, or stands twice in jobs), NOT_SENT.
+ */
+CWIST_API cwist_error_t cwist_job_queue_ack_many(cwist_job_queue_t *queue, cwist_job_t *const *jobs,
+                                                 size_t count, int *codes);
+
+/*
+ * Hands jobs back for a retry, each as cwist_job_queue_nack() does. Otherwise as
+ * cwist_job_queue_ack_many().
+ * Errors: as for cwist_job_queue_ack_many().
+ */
+CWIST_API cwist_error_t cwist_job_queue_nack_many(cwist_job_queue_t *queue,
+                                                  cwist_job_t *const *jobs, size_t count,
+                                                  int *codes);
+
+/*
+ * Hands jobs back at once, each as cwist_job_queue_release() does: no attempt is spent. Otherwise
+ * as cwist_job_queue_ack_many().
+ * Errors: as for cwist_job_queue_ack_many().
+ */
+CWIST_API cwist_error_t cwist_job_queue_release_many(cwist_job_queue_t *queue,
+                                                     cwist_job_t *const *jobs, size_t count,
+                                                     int *codes);
+
+/*
+ * Acks jobs and claims the next ones in the same round trip when some are ready: for a worker that
+ * has nothing else to do. Acks as cwist_job_queue_ack_many() does (count may be 0), then claims as
+ * cwist_job_queue_claim_many() does; `next` has room for `most` handles. The result of the call is
+ * that of the claim; what became of the acks stands in codes alone, which has room for count
+ * results and may be NULL only when count is 0.
+ * Whatever it returns, codes is filled in.
+ * Errors: as for cwist_job_queue_claim().
+ */
+CWIST_API cwist_error_t cwist_job_queue_ack_and_claim(cwist_job_queue_t *queue,
+                                                      cwist_job_t *const *jobs, size_t count,
+                                                      int *codes, size_t most, uint64_t timeout_ms,
+                                                      cwist_job_t **next, size_t *next_count);
+
 /* ---- claims in slices ---- */
 
 /*
@@ -166,25 +270,25 @@ CWIST_API cwist_error_t cwist_job_queue_interrupt(cwist_job_queue_t *queue);
 typedef struct cwist_job_claim cwist_job_claim_t;
 
 /*
- * Starts a claim that waits in slices; timeout_ms is as for cwist_job_queue_claim(). On success
- * *claim is yours to end, else NULL.
+ * Starts a claim of up to `most` jobs (1 to CWIST_JOB_BATCH_MAX) that waits in slices; timeout_ms
+ * is as for cwist_job_queue_claim(). On success *claim is yours to end, else NULL.
  * Errors: CLOSED.
  */
 CWIST_API cwist_error_t cwist_job_claim_start(cwist_job_claim_t **claim, cwist_job_queue_t *queue,
-                                              uint64_t timeout_ms);
+                                              size_t most, uint64_t timeout_ms);
 
 /*
- * Waits up to slice_ms for a started claim. On success *job is yours, or NULL when the slice ended
- * and the claim goes on. Every error ends the claim's work; only cwist_job_claim_end() is left to
- * call.
+ * Waits up to slice_ms for a started claim. On success the *count handles in jobs, which has room
+ * for `most`, are yours; none when the slice ended and the claim goes on. Every error ends the
+ * claim's work; only cwist_job_claim_end() is left to call.
  * Errors: as for cwist_job_queue_claim().
  * Threads: one at a time for each claim.
  */
 CWIST_API cwist_error_t cwist_job_claim_wait(cwist_job_claim_t *claim, uint64_t slice_ms,
-                                             cwist_job_t **job);
+                                             cwist_job_t **jobs, size_t *count);
 
 /*
- * Ends the claim and frees it; a job that arrives meanwhile is released. NULL is allowed.
+ * Ends the claim and frees it; jobs that arrive meanwhile are released. NULL is allowed.
  * Threads: one at a time for each claim.
  */
 CWIST_API void cwist_job_claim_end(cwist_job_claim_t *claim);
