@@ -64,14 +64,16 @@ static int run_batch(cwist_jq__queue *queue, const cwist_jq__batch *batch, int *
 {
     cwist_jq__job *jobs[CWIST_JOB_BATCH_MAX];
     cwist_jq__claim *claim = NULL;
+    cwist_jq__failure failure = {0};
     size_t got = 0;
     int status = cwist_jq__claim_new(&claim, queue, most, timeout_ms);
 
     if (status == CWIST_SUCCESS) {
         status = run(queue, claim, batch, codes, jobs, &got);
     } else {
+        cwist_jq__failure_note(&failure, 0, status);
         (void)ack_and_poll(queue, NULL, batch, codes, jobs, &got);
-        (void)cwist_jq__no_memory();
+        status = cwist_jq__failure_tell(&failure);
     }
     if (status == CWIST_SUCCESS) {
         status = cwist_jq__claim_publish(queue, jobs, got, next, next_count);

@@ -39,16 +39,16 @@ static int check_items(cwist_jq__queue *queue, const cwist_job_item_t *items, si
     return status;
 }
 
-/* Names the item that the thread's text is about, among several. */
-static void name_item(const cwist_job_stored_t *stored, size_t count)
+/* Names the item, among several, whose code is told. */
+static void name_item(const cwist_job_stored_t *stored, size_t count, int status)
 {
-    size_t bad = 0;
+    size_t told = 0;
 
-    while (bad < count && stored[bad].code == CWIST_SUCCESS) {
-        bad++;
+    while (told < count && stored[told].code != status) {
+        told++;
     }
-    if (count > 1) {
-        cwist_jq__error_prefix("items[%zu]: ", bad);
+    if (count > 1 && told < count) {
+        cwist_jq__error_prefix("items[%zu]: ", told);
     }
 }
 
@@ -62,7 +62,7 @@ static int enqueue_items(cwist_jq__queue *queue, const cwist_job_item_t *items, 
                                            cwist_jq__operation_deadline(queue), stored);
     }
     if (status != CWIST_SUCCESS) {
-        name_item(stored, count);
+        name_item(stored, count, status);
     }
     return status;
 }
