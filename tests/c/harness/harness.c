@@ -177,6 +177,21 @@ cwist_job_queue_t *harness_queue(cwist_job_conn_t *conn, cwist_job_queue_opts_t 
     return queue;
 }
 
+static cwist_job_conn_t *conn_of_queue;
+
+cwist_job_queue_t *harness_open(cwist_job_queue_opts_t opts)
+{
+    conn_of_queue = harness_connect();
+    return harness_queue(conn_of_queue, opts);
+}
+
+void harness_close(cwist_job_queue_t *queue)
+{
+    cwist_job_queue_destroy(queue);
+    cwist_job_conn_close(conn_of_queue);
+    CHECK_INT(0, cwist_job_live_handles());
+}
+
 cwist_job_t *harness_claim(cwist_job_queue_t *queue)
 {
     cwist_job_t *job = NULL;
@@ -190,6 +205,13 @@ void harness_no_job(cwist_job_queue_t *queue)
     cwist_job_t *job = NULL;
     CHECK_CODE(CWIST_ERROR_TIMEOUT, cwist_job_queue_claim(queue, 0, &job));
     CHECK(job == NULL);
+}
+
+uint64_t harness_dead_count(cwist_job_queue_t *queue)
+{
+    uint64_t count = 0;
+    CHECK_OK(cwist_job_queue_dead_count(queue, &count));
+    return count;
 }
 
 void harness_payload_is(const cwist_job_t *job, const char *want)

@@ -73,10 +73,18 @@ cwist_job_queue_t *harness_queue(cwist_job_conn_t *conn, cwist_job_queue_opts_t 
 /* A queue name that no other test uses; static per call site is not needed: it is never freed. */
 const char *harness_queue_name(void);
 
+/*
+ * A queue with a connection of its own. harness_close() ends both, and fails the test when a handle
+ * is left.
+ */
+cwist_job_queue_t *harness_open(cwist_job_queue_opts_t opts);
+void harness_close(cwist_job_queue_t *queue);
+
 /* Claims a job within 5 s; fails the test when none comes. */
 cwist_job_t *harness_claim(cwist_job_queue_t *queue);
 /* Fails the test when a job can be claimed now. */
 void harness_no_job(cwist_job_queue_t *queue);
+uint64_t harness_dead_count(cwist_job_queue_t *queue);
 /* Fails the test unless the payload is this text. */
 void harness_payload_is(const cwist_job_t *job, const char *want);
 
