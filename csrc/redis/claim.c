@@ -17,7 +17,6 @@
 #define CONNECT_FIRST_MS 250
 #define CONNECT_OVERRUN_MS 140
 #define REPORT_MS 1000
-#define STALL_MS 1000 /* no byte of a reply that has begun for so long: the server is gone */
 /* What a server far away is given besides, in round trips. */
 #define GRACE_TRIPS 3
 #define POLL_TRIPS 6
@@ -168,13 +167,6 @@ static int take_answers(const cwist_jq__claim *claim, cwist_jq__job **job)
 
 /* ---- the reader ---- */
 
-/* A reply that has begun to arrive is a job that is already ours, however long it takes. */
-static bool is_arriving(const cwist_jq__redis_lane *lane)
-{
-    return lane->link != NULL && lane->link->partial &&
-           !cwist_jq__passed(cwist_jq__add_ms(lane->link->heard, STALL_MS));
-}
-
 static uint64_t connect_deadline(const cwist_jq__claim *claim, uint64_t until)
 {
     const cwist_jq__redis_claim *state = claim->impl;
@@ -276,7 +268,7 @@ static uint64_t wake_time(const cwist_jq__claim *claim, uint64_t until)
     if (state->ticker.link != NULL) {
         return 0;
     }
-    if (is_arriving(&state->reader)) {
+    if (cwist_jq__redis_lane_arriving(&state->reader)) {
         return cwist_jq__passed(until) ? wake : cwist_jq__earlier(wake, until);
     }
     if (cwist_jq__passed(claim->deadline)) {
@@ -302,7 +294,7 @@ static int wait_reader(const cwist_jq__claim *claim, uint64_t until, cwist_jq__j
     if (status != CWIST_JQ_PENDING) {
         return set_back(claim, status);
     }
-    bool arriving = is_arriving(&state->reader);
+    bool arriving = cwist_jq__redis_lane_arriving(&state->reader);
     if (!arriving && (cwist_jq__passed(state->limit) || cwist_jq__passed(state->reader.overdue))) {
         cwist_jq__redis_lane_close(&state->reader);
         return set_back(claim, cwist_jq__fail(CWIST_ERROR_IO, "the server does not answer"));

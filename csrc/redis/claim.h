@@ -57,6 +57,8 @@ int cwist_jq__redis_lane_start(const cwist_jq__claim *claim, cwist_jq__redis_lan
  */
 int cwist_jq__redis_lane_wait(const cwist_jq__claim *claim, cwist_jq__redis_lane *lane,
                               uint64_t until, const cwist_jq__claim *ask);
+/* A reply that has begun to arrive is a job that is already ours, however long it takes. */
+bool cwist_jq__redis_lane_arriving(const cwist_jq__redis_lane *lane);
 /* Ends the lane, its link and its replies. */
 void cwist_jq__redis_lane_close(cwist_jq__redis_lane *lane);
 

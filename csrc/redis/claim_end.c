@@ -1,8 +1,12 @@
 /* The end of a claim: what is still under way is called back, and a job that came is released. */
+#include "core/queue.h"
 #include "redis/claim.h"
 
 #define TICKER_MS 20
-#define RECALL_MS 200
+#define UNBLOCK_MS 1000 /* a busy server may take so long to answer at all */
+#define UNBLOCK_TRIPS 5 /* perhaps over a new link: TCP, TLS, handshake, the command */
+#define ANSWER_MS 200   /* how soon after it the read's answer comes */
+#define RECALL_MS 2000  /* the end of asking again */
 
 static void build_unblock(cwist_jq__redis_request *request, const cwist_jq__redis_call *call)
 {
@@ -21,8 +25,8 @@ static bool unblock(const cwist_jq__claim *claim, const cwist_jq__redis_link *li
         .queue = claim->queue,
         .build = build_unblock,
         .input = &link->hello.client_id,
-        .deadline = cwist_jq__after_ms(CWIST_JQ_SLICE_MS +
-                                       cwist_jq__redis_trips_ms(claim->queue->conn, 1))};
+        .deadline = cwist_jq__after_ms(
+            UNBLOCK_MS + cwist_jq__redis_trips_ms(claim->queue->conn, UNBLOCK_TRIPS))};
     bool done = link->hello.client_id != 0 && cwist_jq__redis_try(&call) == CWIST_SUCCESS &&
                 cwist_jq__redis_is_number(call.replies[0]);
 
@@ -30,21 +34,56 @@ static bool unblock(const cwist_jq__claim *claim, const cwist_jq__redis_link *li
     return done;
 }
 
-/* Ends the read that is under way; a job that came with it is handed back. */
+/* Waits for the answer of the read; one that has begun to arrive has until `last`. */
+static int await_answer(const cwist_jq__claim *claim, cwist_jq__redis_lane *lane, uint64_t wait_ms,
+                        uint64_t last)
+{
+    int status = cwist_jq__redis_lane_wait(claim, lane, cwist_jq__after_ms(wait_ms), NULL);
+
+    while (status == CWIST_JQ_PENDING && cwist_jq__redis_lane_arriving(lane) &&
+           !cwist_jq__passed(last)) {
+        status =
+            cwist_jq__redis_lane_wait(claim, lane, cwist_jq__after_ms(CWIST_JQ_SLICE_MS), NULL);
+    }
+    return status;
+}
+
+/*
+ * Ends the read that is under way. Closing the link instead would lose an attempt of a job that the
+ * server has just given to it. UNBLOCK may overtake the read, and then does nothing: it is repeated
+ * until the answer is there.
+ */
+static int end_read(const cwist_jq__claim *claim, cwist_jq__redis_lane *lane)
+{
+    const cwist_jq__conn *conn = claim->queue->conn;
+    uint64_t last = cwist_jq__operation_deadline(claim->queue);
+    uint64_t distance = cwist_jq__redis_trips_ms(conn, 1);
+    uint64_t until = cwist_jq__earlier(
+        last, cwist_jq__after_ms(RECALL_MS + cwist_jq__redis_trips_ms(conn, UNBLOCK_TRIPS)));
+    int status = await_answer(claim, lane, 0, last);
+
+    if (status == CWIST_JQ_PENDING && lane->block_ms == 0) {
+        return await_answer(claim, lane, UNBLOCK_MS + distance, last);
+    }
+    while (status == CWIST_JQ_PENDING && !cwist_jq__passed(until)) {
+        bool asked = unblock(claim, lane->link);
+        status = await_answer(claim, lane, asked ? ANSWER_MS + distance : 0, last);
+        if (!asked) {
+            break;
+        }
+    }
+    return status;
+}
+
+/* Calls the read back; a job that came with it is handed back. */
 static void recall(const cwist_jq__claim *claim)
 {
     cwist_jq__redis_claim *state = claim->impl;
     cwist_jq__redis_lane *lane = &state->reader;
     cwist_jq__job *job = NULL;
     bool empty = false;
-    int status = cwist_jq__redis_lane_wait(claim, lane, 0, NULL);
 
-    if (status == CWIST_JQ_PENDING && (lane->block_ms == 0 || unblock(claim, lane->link))) {
-        uint64_t distance = cwist_jq__redis_trips_ms(claim->queue->conn, 1);
-        status =
-            cwist_jq__redis_lane_wait(claim, lane, cwist_jq__after_ms(RECALL_MS + distance), NULL);
-    }
-    if (status == CWIST_SUCCESS && lane->read &&
+    if (end_read(claim, lane) == CWIST_SUCCESS && lane->read &&
         cwist_jq__redis_fault_of(lane->replies[lane->count - 1]) == CWIST_JQ_FAULT_NONE &&
         cwist_jq__redis_take_read(claim, lane, &job, &empty) == CWIST_SUCCESS) {
         cwist_jq__hand_back(claim->queue, &job, 1);

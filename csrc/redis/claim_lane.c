@@ -6,6 +6,7 @@
 
 #define ANSWER_MS 1500 /* what an answer may take beside the time that the read blocks */
 #define POLL_ANSWER_MS 2500
+#define STALL_MS 1000 /* no byte of a reply that has begun for so long: the server is gone */
 
 static void build_read(cwist_jq__redis_request *request, const cwist_jq__queue *queue,
                        uint64_t block_ms)
@@ -91,6 +92,12 @@ int cwist_jq__redis_lane_wait(const cwist_jq__claim *claim, cwist_jq__redis_lane
     cwist_jq__redis_give(conn, lane->link);
     lane->link = NULL;
     return CWIST_SUCCESS;
+}
+
+bool cwist_jq__redis_lane_arriving(const cwist_jq__redis_lane *lane)
+{
+    return lane->link != NULL && lane->link->partial &&
+           !cwist_jq__passed(cwist_jq__add_ms(lane->link->heard, STALL_MS));
 }
 
 void cwist_jq__redis_lane_close(cwist_jq__redis_lane *lane)

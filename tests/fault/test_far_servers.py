@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.fault.support import took
+import cwist_jq
+from tests.fault.support import blocked_claim, must_claim, took
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.alone
 
@@ -29,6 +31,36 @@ def test_a_far_server_serves_claims(
         assert job is not None
         assert job.attempts == 1
         job.ack()
+
+
+@pytest.mark.engine("redis")
+@pytest.mark.parametrize(
+    ("before", "after"), [(0.2, 0.2), (0.0, 0.5)], ids=["far", "slower-than-when-opened"]
+)
+def test_a_job_on_its_way_to_an_interrupted_claim_is_released(
+    proxy: Any,
+    proxy_url: str,
+    open_queue: Callable[..., Any],
+    queue: Any,
+    observer: Any,
+    before: float,
+    after: float,
+) -> None:
+    """F05, rule 14: the server has given the job, the claim has not seen it yet."""
+    proxy.delay(before)
+    far = open_queue(proxy_url, queue.name)
+    claim = blocked_claim(far, observer)
+    proxy.delay(after, "down")
+    queue.enqueue(b"on its way")
+    eventually(lambda: observer.claimed(queue.name) == 1, pause=0.001)
+    with took(0.0, 3.0):
+        far.interrupt()
+        with pytest.raises(cwist_jq.Interrupted):
+            claim.result()
+    proxy.flow()
+    job = must_claim(queue, 1.0)
+    assert (job.payload, job.attempts) == (b"on its way", 1)
+    job.ack()
 
 
 @pytest.mark.engine("redis")
