@@ -143,7 +143,7 @@ static int take_silence(cwist_jq__job **job, cwist_jq__claim *claim, const cwist
     if (status != CWIST_SUCCESS && status != CWIST_ERROR_LEASE_LOST) {
         return status;
     }
-    natsMsg *message = cwist_jq__pull_cancel(own->puller);
+    natsMsg *message = cwist_jq__pull_cancel(claim->queue, own->puller);
     uint64_t arrived = own->puller->empty;
     cwist_jq__puller_free(own->puller);
     own->puller = NULL;
@@ -190,8 +190,10 @@ static uint64_t slice_of(const cwist_jq__claim *claim, uint64_t speaks_by,
     return (uint64_t)cwist_jq__wait_slice(wait, slice);
 }
 
-/* One look at the inbox. SUCCESS with or without a job. */
-static int look(cwist_jq__job **job, cwist_jq__claim *claim, const cwist_jq__wait *wait)
+/* One look at the inbox. SUCCESS with or without a job. `patient` is for questions to the server.
+ */
+static int look(cwist_jq__job **job, cwist_jq__claim *claim, const cwist_jq__wait *wait,
+                const cwist_jq__wait *patient)
 {
     state *own = claim->impl;
     natsMsg *message = NULL;
@@ -201,7 +203,7 @@ static int look(cwist_jq__job **job, cwist_jq__claim *claim, const cwist_jq__wai
         cwist_jq__pull_next(&message, claim->queue, own->puller, slice_of(claim, speaks_by, wait));
 
     if (status == CWIST_JQ_PENDING && cwist_jq__passed(speaks_by)) {
-        status = take_silence(job, claim, wait);
+        status = take_silence(job, claim, patient);
         if (status == CWIST_ERROR_IO) { /* it may have come meanwhile */
             int late = cwist_jq__pull_next(&message, claim->queue, own->puller, 0);
             status = late == CWIST_JQ_PENDING ? status : take(job, claim, message, late, wait);
@@ -275,17 +277,22 @@ int cwist_jq__nats_claim_wait(cwist_jq__claim *claim, uint64_t until, cwist_jq__
     while (status == CWIST_SUCCESS && *job == NULL) {
         /* Past its deadline a claim has a little time left, for the server's last word. */
         uint64_t end = cwist_jq__passed(claim->deadline) ? own->give_up : claim->deadline;
+        uint64_t distance = cwist_jq__setup_far_ms(cwist_jq__nats_of(claim->queue));
         cwist_jq__wait wait = {end, claim};
-        if (!cwist_jq__passed(claim->deadline)) {
+        /* A slice may be shorter than the way to the server and back. */
+        cwist_jq__wait patient = {cwist_jq__earlier(end, cwist_jq__add_ms(until, distance)), claim};
+        if (cwist_jq__passed(claim->deadline)) {
+            patient.deadline = end;
+        } else {
             wait.deadline = cwist_jq__earlier(end, until);
         }
         status = cwist_jq__claim_check(claim);
         if (status != CWIST_SUCCESS) {
             break;
         }
-        status = ask(claim, &wait);
+        status = ask(claim, &patient);
         if (status == CWIST_SUCCESS) {
-            status = look(job, claim, &wait);
+            status = look(job, claim, &wait, &patient);
         }
         if (*job == NULL) {
             status = weigh(claim, until, status);
@@ -301,7 +308,7 @@ void cwist_jq__nats_claim_end(cwist_jq__claim *claim)
     cwist_jq__job *job = NULL;
 
     if (puller != NULL && puller->asked && !own->silent) {
-        natsMsg *message = cwist_jq__pull_cancel(puller);
+        natsMsg *message = cwist_jq__pull_cancel(claim->queue, puller);
         if (message != NULL &&
             make_job(&job, claim->queue, message, puller->empty) == CWIST_SUCCESS && job != NULL) {
             cwist_jq__hand_back(claim->queue, &job, 1);

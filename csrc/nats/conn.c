@@ -290,10 +290,15 @@ uint64_t cwist_jq__late_ms(const cwist_jq__nats *nats)
     return 150 + (distance < 1000 ? distance : 1000);
 }
 
-uint64_t cwist_jq__setup_ms(const cwist_jq__nats *nats)
+uint64_t cwist_jq__setup_far_ms(const cwist_jq__nats *nats)
 {
     uint64_t distance = SETUP_TRIPS * atomic_load(&nats->round_trip_ms);
-    return SETUP_MS + (distance < SETUP_FAR_MS ? distance : SETUP_FAR_MS);
+    return distance < SETUP_FAR_MS ? distance : SETUP_FAR_MS;
+}
+
+uint64_t cwist_jq__setup_ms(const cwist_jq__nats *nats)
+{
+    return SETUP_MS + cwist_jq__setup_far_ms(nats);
 }
 
 int cwist_jq__nats_ping(cwist_jq__conn *conn, uint64_t deadline)

@@ -129,6 +129,8 @@ int cwist_jq__link_get(cwist_jq__link **link, cwist_jq__nats *nats, const cwist_
 uint64_t cwist_jq__late_ms(const cwist_jq__nats *nats);
 /* How long looking for the streams and the consumer, and making them, may take. */
 uint64_t cwist_jq__setup_ms(const cwist_jq__nats *nats);
+/* The part of it that is for a server far away: 0 when it is near. */
+uint64_t cwist_jq__setup_far_ms(const cwist_jq__nats *nats);
 
 /* True in a child of the process that started libnats: its callback thread is not there. */
 bool cwist_jq__libnats_is_inherited(void);
@@ -354,7 +356,7 @@ bool cwist_jq__is_delivery(natsMsg *message);
 int cwist_jq__pull_next(natsMsg **message, cwist_jq__queue *queue, cwist_jq__puller *puller,
                         uint64_t ms);
 /* Gives the pull up; the delivery that was on its way, or NULL. */
-natsMsg *cwist_jq__pull_cancel(cwist_jq__puller *puller);
+natsMsg *cwist_jq__pull_cancel(const cwist_jq__queue *queue, cwist_jq__puller *puller);
 
 int cwist_jq__nats_claim_start(cwist_jq__claim *claim);
 int cwist_jq__nats_claim_wait(cwist_jq__claim *claim, uint64_t until, cwist_jq__job **job);

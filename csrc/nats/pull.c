@@ -11,7 +11,6 @@
 
 #define PULL_MS 4500 /* what a dead worker may leave behind; also the pace of looks */
 #define POLL_MS 10
-#define LISTEN_MS 150
 #define CANCEL_MS 100
 
 void cwist_jq__puller_free(cwist_jq__puller *puller)
@@ -201,9 +200,9 @@ static natsMsg *take_rest(cwist_jq__puller *puller, uint64_t until)
  * Draining then says that we listen no more, and goes on taking what was sent before the server
  * heard of it.
  */
-natsMsg *cwist_jq__pull_cancel(cwist_jq__puller *puller)
+natsMsg *cwist_jq__pull_cancel(const cwist_jq__queue *queue, cwist_jq__puller *puller)
 {
-    uint64_t until = cwist_jq__after_ms(LISTEN_MS);
+    uint64_t until = cwist_jq__after_ms(cwist_jq__late_ms(cwist_jq__nats_of(queue)));
     natsMsg *message = NULL;
 
     if (cwist_jq__link_usable(puller->link)) {
