@@ -64,11 +64,7 @@ test-c: build
 	@$(PY) -m tests.run_c build/c --servers $(SERVERS)
 
 test-python: build
-	@echo "test: pytest, $(WORKERS) at once, then those that need the machine alone"
-	@result=0; \
-	$(PY) -m pytest -q --timeout 300 -n $(WORKERS) -m "not alone" $(SUITE) || result=1; \
-	$(PY) -m pytest -q --timeout 300 -m alone $(SUITE) || result=1; \
-	exit $$result
+	@$(PY) -m tests.run_python --workers $(WORKERS) $(SUITE)
 
 # ---- checks ----
 

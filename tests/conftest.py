@@ -90,6 +90,7 @@ def _gate(report: Any) -> None:
     report.outcome = "failed"
     reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
     report.longrepr = _GATE + reason
+    report.gate = True  # for run_python: no such failure is tried again
 
 
 @pytest.hookimpl(wrapper=True)
