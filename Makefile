@@ -61,7 +61,7 @@ build-c: | setup
 test: test-c test-python ## Build, then run the C tests and the Python tests on private servers
 
 test-c: build
-	@$(PY) -m tests.run_c build/c --servers $(SERVERS)
+	@$(PY) -m tests.run_c build/c --servers $(SERVERS) --again
 
 test-python: build
 	@$(PY) -m tests.run_python --workers $(WORKERS) $(SUITE)

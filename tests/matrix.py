@@ -65,11 +65,12 @@ VERSIONS = {
 
 @dataclass
 class Counts:
-    """How many tests ended in which way."""
+    """How many tests ended in which way, and how many were run again because they failed."""
 
     passed: int = 0
     failed: int = 0
     skipped: int = 0
+    again: int = 0
 
 
 @dataclass
@@ -104,16 +105,21 @@ def count(text: str) -> Counts:
                 setattr(total, word, getattr(total, word) + int(number))
             elif word in ("failed", "error", "errors"):
                 total.failed += int(number)
+    # What was run again stands in two closing lines.
+    again = re.findall(r"^(?:c tests|test): RUN AGAIN, ALONE: (\d+)", text, re.MULTILINE)
+    total.again = sum(map(int, again))
+    total.failed -= total.again
     return total
 
 
 def table(rows: Sequence[Row]) -> str:
     """The rows as a table in Markdown."""
-    heads = ["root", *VERSIONS, "passed", "failed", "skipped", "time", "result"]
+    heads = ["root", *VERSIONS, "passed", "failed", "skipped", "again", "time", "result"]
     lines = [heads, ["---"] * len(heads)]
     for row in rows:
         minutes, seconds = divmod(round(row.seconds), 60)
-        numbers = (row.counts.passed, row.counts.failed, row.counts.skipped)
+        counts = row.counts
+        numbers = (counts.passed, counts.failed, counts.skipped, counts.again)
         cells = [row.name, *(row.versions.get(name) or "-" for name in VERSIONS)]
         cells += [*map(str, numbers), f"{minutes}:{seconds:02}", "good" if row.good else "FAILED"]
         lines.append(cells)

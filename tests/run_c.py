@@ -1,13 +1,17 @@
 """Runs the C tests of a build folder beside private servers.
 
-    python -m tests.run_c build/c [--servers all] [--label REGEX] [--jobs N] [--without ENGINE]
+    python -m tests.run_c build/c [--servers all] [--label REGEX] [--jobs N] [--again] …
 
-With CWIST_TEST_REQUIRE_DURABLE_QUEUE set, a skipped C test is a failure.
+With CWIST_TEST_REQUIRE_DURABLE_QUEUE set, a skipped C test is a failure. With --again a test that
+failed is named and run once more, alone, because a busy machine breaks time limits; what fails
+twice fails the run, and so does a crash at once. What watches the tests (a sanitizer, valgrind) is
+always right the first time.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import subprocess
 import sys
 import tempfile
@@ -15,6 +19,11 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 from . import servers
+
+#: What ctest lists at the end, and why.
+_FAILED = re.compile(r"^\s+\d+ - (\S+) \(([^)]+)\)", re.MULTILINE)
+#: The harness says so of a part of a test; 14 is the alarm that ends one which hangs.
+_CRASHED = re.compile(r"ended by signal (?!14\b)")
 
 
 def _choices(which: str, without: str | None) -> list[list[str]]:
@@ -43,25 +52,55 @@ def _skipped(results: Path) -> list[str]:
     return [case.get("name", "?") for case in cases if case.find("skipped") is not None]
 
 
-def _round(words: list[str], options: argparse.Namespace) -> bool:
-    print(f"c tests: {options.build} on {' '.join(words)}", flush=True)
+def _ctest(words: list[str], options: argparse.Namespace, *more: str) -> tuple[int, str, list[str]]:
+    """Runs ctest beside servers; its exit code, all that it printed, and what was skipped."""
     with tempfile.TemporaryDirectory() as folder:
         results = Path(folder) / "results.xml"
         command = [sys.executable, "-m", "tests.servers", "run", *words, "--"]
         command += ["ctest", "--test-dir", options.build, "--output-on-failure"]
-        command += ["--no-tests=error", "--output-junit", str(results), "--timeout", "300"]
-        command += ["--parallel", str(options.jobs)]
+        command += ["--no-tests=error", "--output-junit", str(results), "--timeout", "300", *more]
         if options.label:
             command += ["--label-regex", options.label]
         if options.without:
             encrypted = servers.TLS_SCHEMES[options.without]
             command += ["--label-exclude", f"^({options.without}|{encrypted})$"]
-        code = subprocess.run(command, check=False, cwd=servers.ROOT).returncode
-        skipped = _skipped(results)
+        lines = []
+        with subprocess.Popen(
+            command, cwd=servers.ROOT, stdout=subprocess.PIPE, text=True, errors="replace"
+        ) as running:
+            assert running.stdout is not None
+            for line in running.stdout:
+                print(line, end="", flush=True)
+                lines.append(line)
+        return running.returncode, "".join(lines), _skipped(results)
+
+
+def _worth_another(output: str) -> list[str]:
+    """The tests that failed, when the load of the machine may be the cause of all failures."""
+    _, _, end = output.partition("The following tests FAILED:\n")
+    failed = _FAILED.findall(end.partition("\n\n")[0])
+    if _CRASHED.search(output) or any(why not in ("Failed", "Timeout") for _, why in failed):
+        return []
+    return [name for name, _ in failed]
+
+
+def _again(words: list[str], options: argparse.Namespace, failed: list[str]) -> bool:
+    print(f"c tests: RUN AGAIN, ALONE: {len(failed)} that failed: {' '.join(failed)}", flush=True)
+    code, output, skipped = _ctest(words, options, "--rerun-failed")
+    still = {name for name, _ in _FAILED.findall(output)}
+    for name in failed:
+        print(f"c tests: {'FAILED TWICE' if name in still else 'PASSED ONLY ALONE'}: {name}")
+    return code == 0 and not skipped
+
+
+def _round(words: list[str], options: argparse.Namespace) -> bool:
+    print(f"c tests: {options.build} on {' '.join(words)}", flush=True)
+    code, output, skipped = _ctest(words, options, "--parallel", str(options.jobs))
     if skipped and servers.strict():
         print(f"c tests: skipped, and {servers.STRICT_VARIABLE} is set: {' '.join(skipped)}")
         return False
-    return code == 0
+    failed = _worth_another(output) if options.again and code != 0 else []
+    return _again(words, options, failed) if failed else code == 0
 
 
 def main() -> int:
@@ -72,6 +111,7 @@ def main() -> int:
     parser.add_argument("--label", help="run only the tests with this label")
     parser.add_argument("--jobs", type=int, default=1, help="how many tests at once")
     parser.add_argument("--without", choices=servers.KINDS, help="leave the tests of an engine out")
+    parser.add_argument("--again", action="store_true", help="run once more, alone, what failed")
     options = parser.parse_args()
     good = True
     for words in _choices(options.servers, options.without):
