@@ -1,0 +1,71 @@
+"""The bare loop, our C and our Python in pairs: one connection, small payloads.
+
+One at a time a round trip costs three times as much with client and server on two processors as on
+one, and it varies: these rows are measured pinned to one processor, and free.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+
+from .rig import DEPTH, SIZE, Plan, Rig, Row, pinned, rig, rounds
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A row: what is done, how often, where."""
+
+    operation: str
+    jobs: int
+    pinned: bool = False
+    #: The jobs are there before the clock starts.
+    filled: bool = False
+
+    @property
+    def name(self) -> str:
+        """As tables name it."""
+        return f"{self.operation}, pinned" if self.pinned else self.operation
+
+
+PAIRS = [
+    Pair("enqueue", 8_000),
+    Pair("enqueue", 16_000, pinned=True),
+    Pair("enqueue-many", 100_000),
+    Pair("drain", 50_000, filled=True),
+    Pair("drain-next", 50_000, filled=True),
+    Pair("drain-one", 4_000, filled=True),
+    Pair("drain-one", 8_000, filled=True, pinned=True),
+]
+
+
+def rate(
+    rig_: Rig, side: str, operation: str, count: int, *, filled: bool, size: int = SIZE
+) -> float:
+    """Jobs a second of one run in a queue of its own."""
+    queue = rig_.queue()
+    if filled:
+        rig_.fill(queue, count, size)
+    seconds: float = rig_.run(side, queue, operation, count, DEPTH, size)["seconds"]
+    rig_.clean()
+    return count / seconds
+
+
+def run(plan: Plan) -> list[Row]:
+    """Measures the rows on each engine."""
+    rows = []
+    for engine in plan.engines:
+        with rig(engine) as ground:
+            for pair in PAIRS:
+                count = plan.count(pair.jobs)
+
+                def once(
+                    side: str, pair: Pair = pair, count: int = count, at: Rig = ground
+                ) -> float:
+                    return rate(at, side, pair.operation, count, filled=pair.filled)
+
+                with pinned(ground.server) if pair.pinned else contextlib.nullcontext():
+                    values = rounds(plan.sides, plan.rounds, once)
+                facts = {"jobs": count, "depth": DEPTH, "size": SIZE, "pinned": pair.pinned}
+                rows.append(Row("pairs", engine, pair.name, "jobs/s", values, facts))
+    return rows

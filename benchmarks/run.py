@@ -1,0 +1,79 @@
+"""Measures: `python -m benchmarks.run --out build/bench/results.json`.
+
+Everything runs on private servers. The programs must be built before: `make bench` does all of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tests import servers
+
+from . import machine, pairs
+from .rig import SIDES, Broken, Plan, Row
+
+GROUPS: dict[str, Callable[[Plan], list[Row]]] = {
+    "pairs": pairs.run,
+}
+
+
+def _choice(allowed: Sequence[str]) -> Callable[[str], list[str]]:
+    def parse(text: str) -> list[str]:
+        words = text.split(",")
+        unknown = set(words) - set(allowed)
+        if unknown:
+            raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: not of {', '.join(allowed)}")
+        return words
+
+    return parse
+
+
+def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
+    engines = list(servers.KINDS)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__)
+    parser.add_argument("--groups", type=_choice(list(GROUPS)), default=list(GROUPS))
+    parser.add_argument("--engines", type=_choice(engines), default=engines)
+    parser.add_argument("--sides", type=_choice(SIDES), default=SIDES)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--scale", type=float, default=1.0, help="of the counts of jobs")
+    parser.add_argument("--full", action="store_true", help="also what takes long")
+    parser.add_argument("--out", type=Path, required=True, help="results are added to it")
+    return parser.parse_args(words)
+
+
+def _merge(path: Path, group: str, rows: list[Row], seconds: float) -> None:
+    """Replaces a group in the file of results; the others stay."""
+    found = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    kept = [row for row in found.get("rows", []) if row["group"] != group]
+    found["machine"] = machine.describe()
+    found["rows"] = kept + [dataclasses.asdict(row) for row in rows]
+    found.setdefault("seconds", {})[group] = round(seconds, 1)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """The command line."""
+    chosen = _arguments(words)
+    plan = Plan(chosen.engines, chosen.sides, chosen.rounds, chosen.scale, chosen.full)
+    try:
+        for group in chosen.groups:
+            start = time.monotonic()
+            rows = GROUPS[group](plan)
+            seconds = time.monotonic() - start
+            _merge(chosen.out, group, rows, seconds)
+            print(f"bench: {group}: {len(rows)} rows in {seconds:.0f} s", flush=True)
+    except (Broken, servers.Unavailable) as reason:
+        print(f"bench: {reason}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
