@@ -40,32 +40,30 @@ PAIRS = [
 
 
 def rate(
-    rig_: Rig, side: str, operation: str, count: int, *, filled: bool, size: int = SIZE
+    ground: Rig, side: str, operation: str, count: int, *, filled: bool, size: int = SIZE
 ) -> float:
     """Jobs a second of one run in a queue of its own."""
-    queue = rig_.queue()
+    queue = ground.queue()
     if filled:
-        rig_.fill(queue, count, size)
-    seconds: float = rig_.run(side, queue, operation, count, DEPTH, size)["seconds"]
-    rig_.clean()
+        ground.fill(queue, count, size)
+    seconds: float = ground.run(side, queue, operation, count, DEPTH, size)["seconds"]
+    ground.clean()
     return count / seconds
 
 
-def run(plan: Plan) -> list[Row]:
-    """Measures the rows on each engine."""
-    rows = []
-    for engine in plan.engines:
-        with rig(engine) as ground:
-            for pair in PAIRS:
-                count = plan.count(pair.jobs)
+def _row(plan: Plan, ground: Rig, pair: Pair) -> Row:
+    count = plan.count(pair.jobs)
 
-                def once(
-                    side: str, pair: Pair = pair, count: int = count, at: Rig = ground
-                ) -> float:
-                    return rate(at, side, pair.operation, count, filled=pair.filled)
+    def once(side: str) -> float:
+        return rate(ground, side, pair.operation, count, filled=pair.filled)
 
-                with pinned(ground.server) if pair.pinned else contextlib.nullcontext():
-                    values = rounds(plan.sides, plan.rounds, once)
-                facts = {"jobs": count, "depth": DEPTH, "size": SIZE, "pinned": pair.pinned}
-                rows.append(Row("pairs", engine, pair.name, "jobs/s", values, facts))
-    return rows
+    with pinned(ground.server) if pair.pinned else contextlib.nullcontext():
+        values = rounds(plan.sides, plan.rounds, once)
+    facts = {"jobs": count, "depth": DEPTH, "size": SIZE, "pinned": pair.pinned}
+    return Row("pairs", ground.engine, pair.name, "jobs/s", values, facts)
+
+
+def measure(plan: Plan, engine: str) -> list[Row]:
+    """All rows of an engine."""
+    with rig(engine) as ground:
+        return [_row(plan, ground, pair) for pair in PAIRS]

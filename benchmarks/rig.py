@@ -18,7 +18,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tests import servers
 
@@ -73,6 +73,44 @@ def command(side: str, engine: str) -> list[str]:
     return [str(PROGRAMS / (f"bare_{engine}" if side == "bare" else "ours"))]
 
 
+class Program:
+    """A running program: connected and waiting for its start."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self._process = subprocess.Popen(
+            words,
+            cwd=servers.ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self._process.stdout is not None
+        if self._process.stdout.readline() != "ready\n":
+            self.finish()
+
+    def go(self) -> None:
+        """Lets it begin."""
+        assert self._process.stdin is not None
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+
+    def finish(self) -> dict[str, Any]:
+        """Waits for its end; the JSON of its last line, with the seconds that it took."""
+        with self._process as process:
+            try:
+                out, err = process.communicate(timeout=_PATIENCE)
+            except BaseException:
+                process.kill()
+                raise
+        if process.returncode != 0 or not out:
+            raise Broken(f"{process.args!r} ended with {process.returncode}: {err}")
+        found: dict[str, Any] = json.loads(out.splitlines()[-1])
+        if "start" in found:
+            found["seconds"] = (found["end"] - found["start"]) / 1e9
+        return found
+
+
 @dataclass
 class Rig:
     """A private server and what runs beside it."""
@@ -94,16 +132,10 @@ class Rig:
         count: int,
         depth: int = DEPTH,
         size: int = SIZE,
-    ) -> subprocess.Popen[str]:
-        """Starts a program."""
+    ) -> Program:
+        """Starts a program; returns when it is connected."""
         words = [self.server.url, queue, operation, str(count), str(depth), str(size)]
-        return subprocess.Popen(
-            [*command(side, self.engine), *words],
-            cwd=servers.ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        return Program([*command(side, self.engine), *words])
 
     def run(
         self,
@@ -115,7 +147,9 @@ class Rig:
         size: int = SIZE,
     ) -> dict[str, Any]:
         """Runs a program to its end and returns what it printed."""
-        return finish(self.start(side, queue, operation, count, depth, size))
+        program = self.start(side, queue, operation, count, depth, size)
+        program.go()
+        return program.finish()
 
     def fill(self, queue: str, count: int, size: int = SIZE) -> None:
         """Puts jobs into a queue; not measured."""
@@ -125,20 +159,6 @@ class Rig:
     def clean(self) -> None:
         """Removes all queues."""
         queues.drop_all(self.engine, self.server.url)
-
-
-def finish(process: subprocess.Popen[str]) -> dict[str, Any]:
-    """Waits for a program; returns the JSON of its last line."""
-    with process:
-        try:
-            out, err = process.communicate(timeout=_PATIENCE)
-        except BaseException:
-            process.kill()
-            raise
-    if process.returncode != 0:
-        raise Broken(f"{process.args!r} ended with {process.returncode}: {err}")
-    found: dict[str, Any] = json.loads(out.splitlines()[-1])
-    return found
 
 
 def kind(engine: str) -> str:
@@ -181,14 +201,17 @@ def _pin(pid: int, processors: set[int]) -> None:
             os.sched_setaffinity(int(thread.name), processors)
 
 
+_Result = TypeVar("_Result")
+
+
 def rounds(
-    sides: Sequence[str], number: int, once: Callable[[str], float]
-) -> dict[str, list[float]]:
+    sides: Sequence[str], number: int, once: Callable[[str], _Result]
+) -> dict[str, list[_Result]]:
     """Measures the sides in turns, so that what moves the machine moves all of them.
 
     Each round begins with another side.
     """
-    values: dict[str, list[float]] = {side: [] for side in sides}
+    values: dict[str, list[_Result]] = {side: [] for side in sides}
     for turn in range(number):
         for place in range(len(sides)):
             side = sides[(turn + place) % len(sides)]

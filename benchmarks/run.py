@@ -15,11 +15,13 @@ from pathlib import Path
 
 from tests import servers
 
-from . import machine, pairs
+from . import latency, machine, pairs
 from .rig import SIDES, Broken, Plan, Row
 
-GROUPS: dict[str, Callable[[Plan], list[Row]]] = {
-    "pairs": pairs.run,
+#: What measures the rows of an engine.
+GROUPS: dict[str, Callable[[Plan, str], list[Row]]] = {
+    "pairs": pairs.measure,
+    "latency": latency.measure,
 }
 
 
@@ -65,7 +67,7 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         for group in chosen.groups:
             start = time.monotonic()
-            rows = GROUPS[group](plan)
+            rows = [row for engine in plan.engines for row in GROUPS[group](plan, engine)]
             seconds = time.monotonic() - start
             _merge(chosen.out, group, rows, seconds)
             print(f"bench: {group}: {len(rows)} rows in {seconds:.0f} s", flush=True)

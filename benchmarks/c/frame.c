@@ -7,8 +7,9 @@
 #include <time.h>
 
 #define CACHE_LINE 64
-#define PACE_NS 2000000 /* between two jobs for an idle worker: it has gone back to sleep by then  \
-                         */
+#define PACE_NS                                                                                    \
+    2000000 /* between two jobs for an idle worker: it has gone back to sleep by then              \
+             */
 #define VISIBILITY_MS 3600000
 
 _Noreturn void bench_die(const char *what, const char *why)
@@ -118,10 +119,18 @@ static void add_slowly(bench *b, const side *of)
     }
 }
 
-static void print_latencies(bench *b, const side *of)
+/* Programs that run together start together: each says that it is ready, and waits for a line. */
+static void wait_for_start(void)
 {
+    char line[8];
+
     (void)puts("ready");
     (void)fflush(stdout);
+    (void)fgets(line, sizeof line, stdin);
+}
+
+static void print_latencies(bench *b, const side *of)
+{
     for (size_t i = 0; i < b->count; i++) {
         uint64_t claimed = of->wait(b);
         uint64_t stamp = of->finish(b);
@@ -130,16 +139,7 @@ static void print_latencies(bench *b, const side *of)
     (void)puts("]}");
 }
 
-static const struct {
-    const char *name;
-    void (*run)(bench *b, const side *of);
-    bool one_at_a_time;
-} LOOPS[] = {
-    {"enqueue", enqueue, true}, {"enqueue-many", enqueue_many, false}, {"drain", drain, false},
-    {"drain-one", drain, true}, {"drain-next", drain_next, false},     {"add", add_slowly, true},
-};
-
-static void time_loop(bench *b, const side *of, void (*run)(bench *b, const side *of))
+static void print_time(bench *b, const side *of, void (*run)(bench *b, const side *of))
 {
     uint64_t start = bench_now();
 
@@ -147,7 +147,39 @@ static void time_loop(bench *b, const side *of, void (*run)(bench *b, const side
     if (of->settled != NULL) {
         of->settled(b);
     }
-    (void)printf("{\"seconds\": %.9f}\n", (double)(bench_now() - start) / 1e9);
+    (void)printf("{\"start\": %llu, \"end\": %llu}\n", (unsigned long long)start,
+                 (unsigned long long)bench_now());
+}
+
+static const struct {
+    const char *name;
+    void (*run)(bench *b, const side *of); /* NULL: wait */
+    bool one_at_a_time;
+} LOOPS[] = {
+    {"enqueue", enqueue, true}, {"enqueue-many", enqueue_many, false}, {"drain", drain, false},
+    {"drain-one", drain, true}, {"drain-next", drain_next, false},     {"add", add_slowly, true},
+    {"wait", NULL, true},
+};
+
+static void run_loop(bench *b, const side *of)
+{
+    size_t i = 0;
+
+    while (i < sizeof LOOPS / sizeof *LOOPS && strcmp(b->operation, LOOPS[i].name) != 0) {
+        i++;
+    }
+    if (i == sizeof LOOPS / sizeof *LOOPS) {
+        bench_die("no such operation", b->operation);
+    }
+    b->one_at_a_time = LOOPS[i].one_at_a_time;
+    of->open(b);
+    wait_for_start();
+    if (LOOPS[i].run != NULL) {
+        print_time(b, of, LOOPS[i].run);
+    } else {
+        print_latencies(b, of);
+    }
+    of->close(b);
 }
 
 int bench_main(int argc, char **argv, const side *operations)
@@ -169,23 +201,7 @@ int bench_main(int argc, char **argv, const side *operations)
     for (size_t i = 0; i < b.size; i++) {
         b.payload[i] = (char)(i * 31 + 7);
     }
-    if (strcmp(b.operation, "wait") == 0) {
-        b.one_at_a_time = true;
-        operations->open(&b);
-        print_latencies(&b, operations);
-        operations->close(&b);
-        free(b.payload);
-        return 0;
-    }
-    for (size_t i = 0; i < sizeof LOOPS / sizeof *LOOPS; i++) {
-        if (strcmp(b.operation, LOOPS[i].name) == 0) {
-            b.one_at_a_time = LOOPS[i].one_at_a_time;
-            operations->open(&b);
-            time_loop(&b, operations, LOOPS[i].run);
-            operations->close(&b);
-            free(b.payload);
-            return 0;
-        }
-    }
-    bench_die("no such operation", b.operation);
+    run_loop(&b, operations);
+    free(b.payload);
+    return 0;
 }
