@@ -70,7 +70,7 @@ def command(side: str, engine: str) -> list[str]:
     """The program of a side, without its words."""
     if side == "python":
         return [sys.executable, "-m", "benchmarks.ours"]
-    return [str(PROGRAMS / (f"bare_{engine}" if side == "bare" else "ours"))]
+    return [str(PROGRAMS / ("ours" if side == "c" else f"bare_{engine}"))]
 
 
 class Program:
@@ -134,7 +134,8 @@ class Rig:
         size: int = SIZE,
     ) -> Program:
         """Starts a program; returns when it is connected."""
-        words = [self.server.url, queue, operation, str(count), str(depth), str(size)]
+        name = f"{operation}-tuned" if side == "tuned" else operation
+        words = [self.server.url, queue, name, str(count), str(depth), str(size)]
         return Program([*command(side, self.engine), *words])
 
     def run(

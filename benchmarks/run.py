@@ -15,13 +15,15 @@ from pathlib import Path
 
 from tests import servers
 
-from . import latency, machine, pairs
+from . import latency, machine, pairs, payloads, workers
 from .rig import SIDES, Broken, Plan, Row
 
 #: What measures the rows of an engine.
 GROUPS: dict[str, Callable[[Plan, str], list[Row]]] = {
     "pairs": pairs.measure,
     "latency": latency.measure,
+    "payloads": payloads.measure,
+    "workers": workers.measure,
 }
 
 

@@ -155,10 +155,17 @@ static const struct {
     const char *name;
     void (*run)(bench *b, const side *of); /* NULL: wait */
     bool one_at_a_time;
+    bool tuned;
 } LOOPS[] = {
-    {"enqueue", enqueue, true}, {"enqueue-many", enqueue_many, false}, {"drain", drain, false},
-    {"drain-one", drain, true}, {"drain-next", drain_next, false},     {"add", add_slowly, true},
-    {"wait", NULL, true},
+    {"enqueue", enqueue, true, false},
+    {"enqueue-many", enqueue_many, false, false},
+    {"enqueue-many-tuned", enqueue_many, false, true},
+    {"drain", drain, false, false},
+    {"drain-tuned", drain, false, true},
+    {"drain-one", drain, true, false},
+    {"drain-next", drain_next, false, false},
+    {"add", add_slowly, true, false},
+    {"wait", NULL, true, false},
 };
 
 static void run_loop(bench *b, const side *of)
@@ -172,6 +179,7 @@ static void run_loop(bench *b, const side *of)
         bench_die("no such operation", b->operation);
     }
     b->one_at_a_time = LOOPS[i].one_at_a_time;
+    b->tuned = LOOPS[i].tuned;
     of->open(b);
     wait_for_start();
     if (LOOPS[i].run != NULL) {

@@ -19,6 +19,7 @@ typedef struct bench {
     size_t size;          /* bytes of a payload */
     char *payload;        /* what is enqueued */
     bool one_at_a_time;   /* the operation claims single jobs */
+    bool tuned;           /* not the plainest loop, but the quickest known */
     uint64_t visibility;  /* ms */
     unsigned char digest; /* of the payloads that were read, so that reading them is work */
     void *state;          /* the side's own */
