@@ -42,13 +42,20 @@ PAIRS = [
 
 
 def rate(
-    ground: Rig, side: str, operation: str, count: int, *, filled: bool, size: int = SIZE
+    ground: Rig,
+    side: str,
+    operation: str,
+    count: int,
+    *,
+    filled: bool,
+    depth: int = DEPTH,
+    size: int = SIZE,
 ) -> float:
     """Jobs a second of one run in a queue of its own."""
     queue = ground.queue()
     if filled:
         ground.fill(queue, count, size)
-    seconds: float = ground.run(side, queue, operation, count, DEPTH, size)["seconds"]
+    seconds: float = ground.run(side, queue, operation, count, depth, size)["seconds"]
     ground.clean()
     return count / seconds
 

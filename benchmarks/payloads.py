@@ -5,21 +5,25 @@ from __future__ import annotations
 from .pairs import rate
 from .rig import Plan, Row, rig, rounds
 
-#: Payload size: jobs of a round. A batch of 100 has 100 MB at most.
-SIZES = {100: 20_000, 10_000: 10_000, 1_000_000: 200}
+#: Payload size: jobs of a round, and how many in a batch. A NATS server cuts off a client that has
+#: 64 MB to read.
+SIZES = {100: (20_000, 100), 10_000: (10_000, 100), 1_000_000: (200, 10)}
 
 
 def _row(plan: Plan, engine: str, operation: str, size: int) -> Row:
-    count = plan.count(SIZES[size])
+    jobs, depth = SIZES[size]
+    count = plan.count(jobs, depth)
     filled = operation == "drain"
     # A server for each row: with large payloads its files are large too.
     with rig(engine) as ground:
         values = rounds(
             plan.sides,
             plan.rounds,
-            lambda side: rate(ground, side, operation, count, filled=filled, size=size),
+            lambda side: rate(
+                ground, side, operation, count, filled=filled, depth=depth, size=size
+            ),
         )
-    facts = {"jobs": count, "size": size}
+    facts = {"jobs": count, "depth": depth, "size": size}
     return Row("payloads", engine, f"{operation}, {size} B", "jobs/s", values, facts)
 
 
