@@ -20,7 +20,8 @@ GROUP = "cwist-jq"
 VISIBILITY_MS = 3_600_000
 
 
-def _redis(url: str) -> redis.Redis:
+def redis_client(url: str) -> redis.Redis:
+    """A client of somebody else's."""
     parts = urlsplit(url)
     return redis.Redis(host=parts.hostname or "", port=parts.port or 0, socket_timeout=120)
 
@@ -68,6 +69,23 @@ async def _make_nats(url: str, queue: str) -> None:
     await client.close()
 
 
+async def _make_nats_dead(url: str, queue: str) -> None:
+    stream = {
+        "name": f"{queue}_DEAD",
+        "subjects": [f"{queue}.dead.>"],
+        "retention": "limits",
+        "storage": "file",
+    }
+    client = await nats.connect(url)
+    await _api(client, f"STREAM.CREATE.{stream['name']}", stream)
+    await client.close()
+
+
+def make_nats_dead(url: str, queue: str) -> None:
+    """Makes the place of a queue's dead letters."""
+    asyncio.run(_make_nats_dead(url, queue))
+
+
 async def _drop_nats(url: str) -> None:
     client = await nats.connect(url)
     for name in (await _api(client, "STREAM.NAMES")).get("streams") or []:
@@ -78,7 +96,7 @@ async def _drop_nats(url: str) -> None:
 def make(engine: str, url: str, queue: str) -> None:
     """Makes an empty queue with the options of the library's own."""
     if engine == "redis":
-        with _redis(url) as client:
+        with redis_client(url) as client:
             client.xgroup_create(key(queue, "s"), GROUP, "0", mkstream=True)
             conf = {"version": "1", "visibility": str(VISIBILITY_MS)}
             client.hset(key(queue, "conf"), mapping=conf)
@@ -89,7 +107,7 @@ def make(engine: str, url: str, queue: str) -> None:
 def drop_all(engine: str, url: str) -> None:
     """Removes everything from a server."""
     if engine == "redis":
-        with _redis(url) as client:
+        with redis_client(url) as client:
             client.flushall()
     else:
         asyncio.run(_drop_nats(url))

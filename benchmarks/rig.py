@@ -157,6 +157,11 @@ class Rig:
         depth = max(1, min(1000, 4_000_000 // size))
         self.run("bare", queue, "enqueue-many", count, depth, size)
 
+    def resident_kib(self) -> int:
+        """The memory of the server."""
+        status = Path(f"/proc/{self.server.pid}/status").read_text("ascii")
+        return next(int(line.split()[1]) for line in status.splitlines() if "VmRSS" in line)
+
     def clean(self) -> None:
         """Removes all queues."""
         queues.drop_all(self.engine, self.server.url)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests import servers
 
-from . import latency, machine, pairs, payloads, workers
+from . import crowds, latency, machine, pairs, payloads, workers
 from .rig import SIDES, Broken, Plan, Row
 
 #: What measures the rows of an engine.
@@ -24,6 +24,7 @@ GROUPS: dict[str, Callable[[Plan, str], list[Row]]] = {
     "latency": latency.measure,
     "payloads": payloads.measure,
     "workers": workers.measure,
+    "crowds": crowds.measure,
 }
 
 
