@@ -31,7 +31,8 @@ VALGRIND := valgrind;-q;--suppressions=$(CURDIR)/tests/sanitizers/valgrind.supp;
 	check check-format check-lint check-workflows check-types check-headers check-gcc check-clang \
 	check-asan check-tsan check-valgrind check-man check-abi abi-baseline \
 	wheel sdist-check install-check try-python deb deb-check \
-	matrix platforms
+	matrix platforms \
+	bench bench-build bench-peers bench-report bench-profile
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1|\2/' | \
@@ -174,6 +175,35 @@ platforms: .venv/platforms ## Build for musl, ARM, Windows and macOS, and run th
 
 demo: .venv/native ## Show the queue at work on private servers of both engines, in about 10 s
 	@$(PY) -m benchmarks.demo
+
+# ---- benchmarks ----
+
+BENCH_RESULTS := build/bench/results.json
+# Names of benchmarks/peers: all of them, or PEERS="huey rq".
+PEERS ?=
+
+bench-build: .venv/native
+	@echo "bench: building the programs, in build/bench"
+	@cmake -S benchmarks/c -B build/bench >build/bench.log 2>&1 || { cat build/bench.log; exit 1; }
+	@cmake --build build/bench -j $(JOBS) >>build/bench.log 2>&1 || { cat build/bench.log; exit 1; }
+
+.venv/benchmarks: benchmarks/requirements.txt | setup
+	@$(PY) -m pip install -q --disable-pip-version-check -r benchmarks/requirements.txt \
+		>build/benchmarks.log 2>&1 || { cat build/benchmarks.log; exit 1; }
+	@touch $@
+
+bench: bench-build ## Measure against the bare client loops, and write docs/performance.md; BENCH="--full"
+	@$(PY) -m benchmarks.run --out $(BENCH_RESULTS) $(BENCH)
+	@$(MAKE) --no-print-directory bench-report
+
+bench-peers: bench-build ## Measure other Python queues, each in an environment of its own; PEERS="huey rq"
+	@$(PY) -m benchmarks.run_peers --out $(BENCH_RESULTS) $(PEERS)
+
+bench-profile: bench-build ## Count instructions, system calls and server commands of one operation
+	@$(PY) -m benchmarks.run --groups costs --out $(BENCH_RESULTS) $(BENCH)
+
+bench-report: .venv/benchmarks ## Write the results into docs/performance.md
+	@$(PY) -m benchmarks.report $(BENCH_RESULTS)
 
 clean: ## Remove what was built; the servers and .venv stay
 	rm -rf build dist *.egg-info cwist_jq/*.so cwist_jq/include cwist_jq/lib .venv/native .mypy_cache .pytest_cache .ruff_cache

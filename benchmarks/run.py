@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests import servers
 
-from . import crowds, latency, machine, pairs, payloads, workers
+from . import crowds, footprint, latency, machine, pairs, payloads, workers
 from .rig import SIDES, Broken, Plan, Row
 
 #: What measures the rows of an engine.
@@ -25,6 +25,7 @@ GROUPS: dict[str, Callable[[Plan, str], list[Row]]] = {
     "payloads": payloads.measure,
     "workers": workers.measure,
     "crowds": crowds.measure,
+    "footprint": footprint.measure,
 }
 
 
