@@ -117,12 +117,27 @@ class Rig:
 
     engine: str
     server: servers.Server
+    facts: dict[str, str] = field(default_factory=dict)
 
     def queue(self) -> str:
         """Makes an empty queue under a new name."""
         name = next(_names)
         queues.make(self.engine, self.server.url, name)
         return name
+
+    def words(
+        self,
+        side: str,
+        queue: str,
+        operation: str,
+        count: int,
+        depth: int = DEPTH,
+        size: int = SIZE,
+    ) -> list[str]:
+        """The command line of a program."""
+        name = f"{operation}-tuned" if side == "tuned" else operation
+        numbers = [str(count), str(depth), str(size)]
+        return [*command(side, self.engine), self.server.url, queue, name, *numbers]
 
     def start(
         self,
@@ -134,9 +149,7 @@ class Rig:
         size: int = SIZE,
     ) -> Program:
         """Starts a program; returns when it is connected."""
-        name = f"{operation}-tuned" if side == "tuned" else operation
-        words = [self.server.url, queue, name, str(count), str(depth), str(size)]
-        return Program([*command(side, self.engine), *words])
+        return Program(self.words(side, queue, operation, count, depth, size))
 
     def run(
         self,
@@ -174,9 +187,8 @@ def kind(engine: str) -> str:
 
 
 @contextlib.contextmanager
-def rig(engine: str) -> Iterator[Rig]:
+def rig(engine: str, **options: Any) -> Iterator[Rig]:
     """A private server with the durability that benchmarks have: AOF everysec; file storage."""
-    options: dict[str, Any] = {}
     if engine == "redis":
         # No rewrite of the log in the middle of a round.
         options = {"appendonly": "everysec", "config": {"auto-aof-rewrite-percentage": 0}}

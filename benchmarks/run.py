@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests import servers
 
-from . import crowds, footprint, latency, machine, pairs, payloads, workers
+from . import costs, crowds, footprint, latency, machine, pairs, payloads, workers
 from .rig import SIDES, Broken, Plan, Row
 
 #: What measures the rows of an engine.
@@ -26,7 +26,11 @@ GROUPS: dict[str, Callable[[Plan, str], list[Row]]] = {
     "workers": workers.measure,
     "crowds": crowds.measure,
     "footprint": footprint.measure,
+    "costs": costs.measure,
 }
+
+#: Not timed, and slow: `make bench-profile`.
+APART = {"costs"}
 
 
 def _choice(allowed: Sequence[str]) -> Callable[[str], list[str]]:
@@ -43,7 +47,11 @@ def _choice(allowed: Sequence[str]) -> Callable[[str], list[str]]:
 def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     engines = list(servers.KINDS)
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__)
-    parser.add_argument("--groups", type=_choice(list(GROUPS)), default=list(GROUPS))
+    parser.add_argument(
+        "--groups",
+        type=_choice(list(GROUPS)),
+        default=[group for group in GROUPS if group not in APART],
+    )
     parser.add_argument("--engines", type=_choice(engines), default=engines)
     parser.add_argument("--sides", type=_choice(SIDES), default=SIDES)
     parser.add_argument("--rounds", type=int, default=5)
