@@ -190,8 +190,7 @@ static uint64_t slice_of(const cwist_jq__claim *claim, uint64_t speaks_by,
     return (uint64_t)cwist_jq__wait_slice(wait, slice);
 }
 
-/* One look at the inbox. SUCCESS with or without a job. `patient` is for questions to the server.
- */
+/* One look at the inbox. SUCCESS with or without a job. Questions have until `patient`. */
 static int look(cwist_jq__job **job, cwist_jq__claim *claim, const cwist_jq__wait *wait,
                 const cwist_jq__wait *patient)
 {

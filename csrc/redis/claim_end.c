@@ -83,7 +83,7 @@ static void recall(const cwist_jq__claim *claim)
     cwist_jq__job *job = NULL;
     bool empty = false;
 
-    if (end_read(claim, lane) == CWIST_SUCCESS && lane->read &&
+    if (lane->read && end_read(claim, lane) == CWIST_SUCCESS &&
         cwist_jq__redis_fault_of(lane->replies[lane->count - 1]) == CWIST_JQ_FAULT_NONE &&
         cwist_jq__redis_take_read(claim, lane, &job, &empty) == CWIST_SUCCESS) {
         cwist_jq__hand_back(claim->queue, &job, 1);
