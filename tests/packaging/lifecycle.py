@@ -54,8 +54,9 @@ def acked(queue: cwist_jq.Queue) -> None:
 def retried(queue: cwist_jq.Queue) -> None:
     """A nack: the job comes back after the retry delay, and not before."""
     queue.enqueue(b"retried")
-    claim(queue).nack("first failure")
+    job = claim(queue)
     start = time.monotonic()
+    job.nack("first failure")
     job = claim(queue)
     waited = time.monotonic() - start
     expect(job.attempts == 2, f"attempts after a nack: {job.attempts}, not 2")
@@ -95,7 +96,7 @@ def extended(queue: cwist_jq.Queue) -> None:
     end = time.monotonic() + LEASE * 2
     while time.monotonic() < end:
         job.extend()
-        expect(queue.claim(timeout=LEASE / 2) is None, "an extended job came back")
+        expect(queue.claim(timeout=LEASE / 4) is None, "an extended job came back")
     job.ack()
 
 
