@@ -17,6 +17,7 @@ What the library has to say goes to the logger "cwist_jq".
 from __future__ import annotations
 
 from cwist_jq._version import __version__
+from cwist_jq.batch import Item
 from cwist_jq.build_flags import get_include, get_library_dirs
 from cwist_jq.connection import Connection, connect
 from cwist_jq.errors import (
@@ -29,6 +30,7 @@ from cwist_jq.errors import (
     InvalidParam,
     InvalidType,
     LeaseLost,
+    NotSent,
     OutcomeUnknown,
     OutOfMemory,
     ProtocolError,
@@ -50,8 +52,10 @@ __all__ = [
     "Interrupted",
     "InvalidParam",
     "InvalidType",
+    "Item",
     "Job",
     "LeaseLost",
+    "NotSent",
     "OutOfMemory",
     "OutcomeUnknown",
     "ProtocolError",

@@ -18,7 +18,7 @@ ffibuilder.set_source(
     '#include "_shim.c"\n',
     include_dirs=["include", "csrc", "cwist_jq"],
     depends=[
-        "cwist_jq/_shim.c",
+        *sorted(str(path) for path in Path("cwist_jq").glob("_shim*.c")),
         "cwist_jq/_cdef_extra.h",
         *sorted(str(path) for path in Path("include").rglob("*.h")),
     ],

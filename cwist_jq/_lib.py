@@ -14,13 +14,17 @@ from cwist_jq._native import ffi, lib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NoReturn
+    from typing import NoReturn, Union
 
-    from cwist_jq._native import Buffer, ConnHandle, Delivery, QueueHandle
+    from cwist_jq._native import Batch, Buffer, ConnHandle, QueueHandle, StoredArray
+
+    Results = list[Union[str, errors.Error, None]]
 
 __all__ = [
     "abandon",
     "ack",
+    "ack_and_poll",
+    "ack_many",
     "claim",
     "close_connection",
     "close_queue",
@@ -28,15 +32,22 @@ __all__ = [
     "dead_count",
     "describe",
     "enqueue",
+    "enqueue_apart",
+    "enqueue_joined",
     "extend",
     "interrupt",
     "is_settled",
+    "lease_remaining",
     "live_handles",
     "nack",
-    "new_delivery",
+    "nack_many",
+    "new_batch",
     "open_queue",
+    "payload",
     "release",
+    "release_many",
     "version",
+    "view",
 ]
 
 # How long a blocked claim stays in C before Python looks for signals and log lines.
@@ -47,6 +58,11 @@ _SUCCESS: int = lib.CWIST_SUCCESS
 _TIMEOUT: int = lib.CWIST_ERROR_TIMEOUT
 _PENDING: int = lib.CWIST_PY_PENDING
 _SETTLED: int = lib.CWIST_PY_SETTLED
+_NO_MEMORY: int = lib.CWIST_PY_NO_MEMORY
+_NOT_SENT: int = lib.CWIST_ERROR_NOT_SENT
+_ACK: int = lib.CWIST_PY_ACK
+BATCH_MAX: int = lib.CWIST_JOB_BATCH_MAX
+SMALL: int = lib.CWIST_PY_SMALL  # a payload up to this size comes with its job, see describe()
 _ID_SIZE: int = lib.CWIST_JOB_ID_SIZE
 
 _EXCEPTIONS: dict[int, type[errors.Error]] = {
@@ -64,7 +80,21 @@ _EXCEPTIONS: dict[int, type[errors.Error]] = {
     lib.CWIST_ERROR_REFUSED: errors.Refused,
     lib.CWIST_ERROR_CONFLICT: errors.Conflict,
     lib.CWIST_ERROR_INTERRUPTED: errors.Interrupted,
+    lib.CWIST_ERROR_NOT_SENT: errors.NotSent,
 }
+
+# The library has a text for the first failure of a batch; these tell of the others.
+_EXPLAINED: dict[int, str] = {
+    lib.CWIST_ERROR_IO: "the connection broke; nothing changed",
+    lib.CWIST_ERROR_LEASE_LOST: "the job was given to another worker; nothing changed",
+    lib.CWIST_ERROR_CLOSED: "the job was acked, nacked or released before, or its queue is closed",
+    lib.CWIST_ERROR_INVALID_PARAM: "the job was claimed through another queue object",
+    lib.CWIST_ERROR_OUTCOME_UNKNOWN: "the answer was lost: done, or not",
+    lib.CWIST_ERROR_NOT_SENT: "not sent, because an earlier item failed",
+}
+
+# Memory that C fills in before anybody reads it.
+_room = ffi.new_allocator(should_clear_after_alloc=False)
 
 if hasattr(os, "register_at_fork"):  # Windows has no fork
     os.register_at_fork(after_in_child=lib.cwist_py_log_after_fork)
@@ -83,18 +113,30 @@ def live_handles() -> int:
 # ---- errors and log ----
 
 
-def _fail(code: int) -> NoReturn:
-    """Raises the exception of a code, with the text of this thread's last error."""
-    if code == _SETTLED:
-        raise errors.Closed("the job was acked, nacked or released before")
-    text = ffi.string(lib.cwist_job_last_error()).decode("utf-8", "replace")
-    _drain_log()
+def _error(code: int, text: str) -> errors.Error:
+    """The exception of a code."""
     kind = _EXCEPTIONS.get(code)
     if kind is not None:
-        raise kind(text)
+        return kind(text)
     error = errors.Error(text)
     error.code = code
-    raise error
+    return error
+
+
+def _last_error(code: int) -> errors.Error:
+    """The exception of a code, with the text of this thread's last error."""
+    if code == _SETTLED:
+        return errors.Closed("the job was acked, nacked or released before")
+    if code == _NO_MEMORY:
+        return errors.OutOfMemory("out of memory")
+    text = ffi.string(lib.cwist_job_last_error()).decode("utf-8", "replace")
+    _drain_log()
+    return _error(code, text)
+
+
+def _fail(code: int) -> NoReturn:
+    """Raises the exception of a code, with the text of this thread's last error."""
+    raise _last_error(code)
 
 
 def _check(code: int) -> None:
@@ -173,17 +215,17 @@ def enqueue(queue: QueueHandle, payload: object, kind: bytes | None) -> str:
     if isinstance(payload, bytes):
         code = lib.cwist_py_enqueue(queue, payload, len(payload), label, out)
     else:
-        view = _buffer(payload)
+        memory = view(payload)
         try:
-            code = lib.cwist_py_enqueue(queue, view, len(view), label, out)
+            code = lib.cwist_py_enqueue(queue, memory, len(memory), label, out)
         finally:
-            ffi.release(view)
+            ffi.release(memory)
     _check(code)
     return ffi.string(out).decode("utf-8", "replace")
 
 
-def _buffer(payload: object) -> Buffer:
-    """The memory of a bytes-like object, which stays locked until the result is released."""
+def view(payload: object) -> Buffer:
+    """The memory of a bytes-like object, which stays locked while the result is in use."""
     if isinstance(payload, str):
         raise errors.InvalidType("payload is a str; encode it, for example with payload.encode()")
     try:
@@ -193,6 +235,83 @@ def _buffer(payload: object) -> Buffer:
         raise errors.InvalidType(f"payload is a {kind}; allowed: a bytes-like object") from None
     except (BufferError, ValueError) as error:
         raise errors.InvalidParam(f"payload is no contiguous buffer: {error}") from error
+
+
+def enqueue_joined(
+    queue: QueueHandle, payloads: list[bytes], sizes: list[int], kind: bytes | None, *, whole: bool
+) -> list[str]:
+    """Stores up to BATCH_MAX jobs of one type whose payloads are bytes; their ids.
+
+    What is raised has the results.
+    """
+    count = len(payloads)
+    stored = _room("cwist_job_stored_t[]", count)
+    code = lib.cwist_py_enqueue_joined(
+        queue,
+        _room("cwist_job_item_t[]", count),
+        stored,
+        count,
+        b"".join(payloads),
+        ffi.new("size_t[]", sizes),
+        ffi.NULL if kind is None else kind,
+        whole,
+    )
+    return _ids(code, stored, count)
+
+
+def enqueue_apart(
+    queue: QueueHandle, payloads: list[Buffer], kinds: list[bytes | None], *, whole: bool
+) -> list[str]:
+    """Stores up to BATCH_MAX jobs whose payloads are left where they are; their ids.
+
+    What is raised has the results.
+    """
+    count = len(payloads)
+    stored = _room("cwist_job_stored_t[]", count)
+    labels = {kind: ffi.NULL if kind is None else ffi.new("char[]", kind) for kind in set(kinds)}
+    code = lib.cwist_py_enqueue_apart(
+        queue,
+        _room("cwist_job_item_t[]", count),
+        stored,
+        count,
+        ffi.new("char *[]", payloads),
+        ffi.new("size_t[]", list(map(len, payloads))),
+        ffi.new("char *[]", [labels[kind] for kind in kinds]),
+        whole,
+    )
+    return _ids(code, stored, count)
+
+
+def _ids(code: int, stored: StoredArray, count: int) -> list[str]:
+    """The ids of stored jobs; raises with all results when one was not stored."""
+    if code == _SUCCESS:
+        if lib.cwist_py_log_waiting():
+            _drain_log()
+        return ffi.string(ffi.cast("char *", stored)).decode("utf-8", "replace").split("\n")
+    error = _last_error(code)
+    codes = [stored[index].code for index in range(count)]
+    ids = [
+        ffi.string(stored[index].id).decode("utf-8", "replace") if done == _SUCCESS else None
+        for index, done in enumerate(codes)
+    ]
+    error.results = _results(codes, ids, error)
+    raise error
+
+
+def _explained(code: int) -> str:
+    """What a code says of an item for which the library has no text."""
+    return _EXPLAINED.get(code) or ffi.string(lib.cwist_job_error_name(code)).decode("ascii")
+
+
+def _results(codes: list[int], good: list[str | None], error: errors.Error) -> Results:
+    """What became of each item: what is good, or an exception; the error's text is the first's."""
+    told = next((i for i, code in enumerate(codes) if code not in (_SUCCESS, _NOT_SENT)), 0)
+    return [
+        result
+        if code == _SUCCESS
+        else _error(*((error.code, error.text) if index == told else (code, _explained(code))))
+        for index, (code, result) in enumerate(zip(codes, good))
+    ]
 
 
 def dead_count(queue: QueueHandle) -> int:
@@ -207,24 +326,24 @@ def interrupt(queue: QueueHandle) -> None:
     _check(lib.cwist_py_interrupt(queue))
 
 
-# ---- deliveries ----
+# ---- claims ----
 
 
-def new_delivery() -> Delivery:
-    """Makes the place where a claim puts its job. Dropping it drops the job, undecided."""
-    return ffi.gc(ffi.new("cwist_py_delivery *"), lib.cwist_py_drop)
+def new_batch() -> Batch:
+    """Makes the place where a claim puts its jobs. Dropping it drops them, undecided."""
+    return ffi.gc(ffi.new("cwist_py_batch *"), lib.cwist_py_drop)
 
 
-def claim(delivery: Delivery, queue: QueueHandle, timeout_ms: int) -> bool:
-    """Claims a job into the delivery; False when none came in time.
+def claim(batch: Batch, queue: QueueHandle, most: int, timeout_ms: int) -> bool:
+    """Claims up to `most` jobs into the batch; False when none came in time.
 
     Whatever is raised here or later, also by a signal, abandon() hands back what it holds.
     """
-    code = lib.cwist_py_claim(delivery, queue, timeout_ms, SLICE_MS)
+    code = lib.cwist_py_claim(batch, queue, most, timeout_ms, SLICE_MS)
     while code == _PENDING:
         if lib.cwist_py_log_waiting():
             _drain_log()
-        code = lib.cwist_py_claim_wait(delivery, SLICE_MS)
+        code = lib.cwist_py_claim_wait(batch, SLICE_MS)
     if code == _TIMEOUT:
         _drain_log()
         return False
@@ -232,40 +351,129 @@ def claim(delivery: Delivery, queue: QueueHandle, timeout_ms: int) -> bool:
     return True
 
 
-def describe(delivery: Delivery) -> tuple[bytes, str | None, str, int]:
-    """Payload, type, id and attempts of a claimed job."""
-    size = delivery.payload_len
-    payload = ffi.buffer(delivery.payload, size)[:] if size else b""
-    kind = ffi.string(delivery.type).decode("utf-8", "replace") if delivery.type else None
-    return payload, kind, ffi.string(delivery.id).decode("utf-8", "replace"), delivery.attempts
+def describe(batch: Batch) -> tuple[list[str], bytes, list[int], list[int]]:
+    """What came with a claim.
+
+    Returns:
+        The id and the type ("" is none) of each job in turn; the payloads of up to SMALL bytes, one
+        behind the other; the sizes of all payloads; the attempts.
+    """
+    count = batch.count
+    texts = ffi.unpack(batch.texts, batch.texts_len - 1).decode("utf-8", "replace").split("\0")
+    size = batch.payloads_len
+    payloads = ffi.unpack(batch.payloads, size) if size else b""
+    if count == 1:
+        return texts, payloads, [batch.sizes[0]], [batch.attempts[0]]
+    return texts, payloads, ffi.unpack(batch.sizes, count), ffi.unpack(batch.attempts, count)
 
 
-def abandon(delivery: Delivery, queue: QueueHandle) -> None:
-    """Ends a claim and hands its job back, if it has one; no attempt is spent. Never raises."""
-    lib.cwist_py_claim_undo(delivery, queue)
+def payload(batch: Batch, index: int) -> bytes:
+    """Copies the payload of a job that is not settled, and does not become so meanwhile."""
+    memory = lib.cwist_py_payload(batch, index)
+    if not memory:
+        raise errors.Closed("the job was claimed in another process")
+    return ffi.buffer(memory, batch.sizes[index])[:]
 
 
-def is_settled(delivery: Delivery) -> bool:
+def abandon(batch: Batch, queue: QueueHandle) -> None:
+    """Ends a claim and hands its jobs back, if it has some; no attempt is spent. Never raises."""
+    lib.cwist_py_claim_undo(batch, queue)
+
+
+# ---- one job ----
+
+
+def is_settled(batch: Batch, index: int) -> bool:
     """True when the job was acked, nacked or released, or handed back."""
-    return lib.cwist_py_is_settled(delivery)
+    return lib.cwist_py_is_settled(batch, index)
 
 
-def ack(delivery: Delivery, queue: QueueHandle) -> None:
+def ack(batch: Batch, index: int, queue: QueueHandle) -> None:
     """Removes the job."""
-    _check(lib.cwist_py_settle(delivery, queue, lib.CWIST_PY_ACK, ffi.NULL))
+    _check(lib.cwist_py_settle(batch, index, queue, _ACK, ffi.NULL))
 
 
-def nack(delivery: Delivery, queue: QueueHandle, reason: bytes | None) -> None:
+def nack(batch: Batch, index: int, queue: QueueHandle, reason: bytes | None) -> None:
     """Hands the job back for a retry, or to the dead letters."""
     why = ffi.NULL if reason is None else reason
-    _check(lib.cwist_py_settle(delivery, queue, lib.CWIST_PY_NACK, why))
+    _check(lib.cwist_py_settle(batch, index, queue, lib.CWIST_PY_NACK, why))
 
 
-def release(delivery: Delivery, queue: QueueHandle) -> None:
+def release(batch: Batch, index: int, queue: QueueHandle) -> None:
     """Hands the job back as if it had not been claimed."""
-    _check(lib.cwist_py_settle(delivery, queue, lib.CWIST_PY_RELEASE, ffi.NULL))
+    _check(lib.cwist_py_settle(batch, index, queue, lib.CWIST_PY_RELEASE, ffi.NULL))
 
 
-def extend(delivery: Delivery, queue: QueueHandle) -> None:
+def extend(batch: Batch, index: int, queue: QueueHandle) -> None:
     """Restarts the visibility clock of the job."""
-    _check(lib.cwist_py_extend(delivery, queue))
+    _check(lib.cwist_py_extend(batch, index, queue))
+
+
+def lease_remaining(batch: Batch, index: int) -> float:
+    """Seconds until another worker may have the job; 0 when it is settled."""
+    return lib.cwist_py_lease_ms(batch, index) / 1000
+
+
+# ---- many jobs ----
+
+
+def ack_many(queue: QueueHandle, batches: list[Batch], indices: list[int]) -> None:
+    """Removes jobs, up to BATCH_MAX. What is raised has the results."""
+    _settle_many(queue, batches, indices, _ACK)
+
+
+def nack_many(queue: QueueHandle, batches: list[Batch], indices: list[int]) -> None:
+    """Hands jobs back for a retry, or to the dead letters. What is raised has the results."""
+    _settle_many(queue, batches, indices, lib.CWIST_PY_NACK)
+
+
+def release_many(queue: QueueHandle, batches: list[Batch], indices: list[int]) -> None:
+    """Hands jobs back as if they had not been claimed. What is raised has the results."""
+    _settle_many(queue, batches, indices, lib.CWIST_PY_RELEASE)
+
+
+def _settle_many(queue: QueueHandle, batches: list[Batch], indices: list[int], end: int) -> None:
+    count = len(batches)
+    codes = ffi.new("int[]", count)
+    code = lib.cwist_py_settle_many(
+        ffi.new("cwist_py_batch *[]", batches),
+        ffi.new("uint32_t[]", indices),
+        count,
+        queue,
+        end,
+        codes,
+    )
+    if code != _SUCCESS:
+        error = _last_error(code)
+        error.results = _results(ffi.unpack(codes, count), [None] * count, error)
+        raise error
+    if lib.cwist_py_log_waiting():
+        _drain_log()
+
+
+def ack_and_poll(
+    claimed: Batch, queue: QueueHandle, most: int, batches: list[Batch], indices: list[int]
+) -> tuple[bool, Results, errors.Error | None]:
+    """Removes jobs, 1 to BATCH_MAX, and claims up to `most` that are ready.
+
+    Returns:
+        Whether jobs came; what became of each ack: None or an exception; why there can be no claim.
+    """
+    count = len(batches)
+    codes = ffi.new("int[]", count)
+    code = lib.cwist_py_ack_and_claim(
+        claimed,
+        queue,
+        most,
+        ffi.new("cwist_py_batch *[]", batches),
+        ffi.new("uint32_t[]", indices),
+        count,
+        codes,
+    )
+    failed = None if code in (_SUCCESS, _TIMEOUT) else _last_error(code)
+    _drain_log()
+    results: Results = [
+        None if done == _SUCCESS else _error(done, f"ack: {_explained(done)}")
+        for done in ffi.unpack(codes, count)
+    ]
+    return code == _SUCCESS, results, failed

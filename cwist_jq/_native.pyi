@@ -1,6 +1,9 @@
 # What _lib.py uses of the native module.
 
+from collections.abc import Sequence
 from typing import Any, Callable, Literal, Protocol, TypeVar, overload
+
+_T = TypeVar("_T")
 
 class Null: ...  # ffi.NULL: fits every pointer.
 class ConnHandle: ...  # A cwist_job_conn_t pointer.
@@ -21,17 +24,37 @@ class ConnOut:  # Where a new connection is written.
 class QueueOut:  # Where a new queue is written.
     def __getitem__(self, index: Literal[0]) -> QueueHandle: ...
 
-class Delivery:  # A cwist_py_delivery pointer.
-    payload: Memory
-    payload_len: int
+class Numbers:  # An array of whole numbers.
+    def __getitem__(self, index: int) -> int: ...
+
+class Pointers: ...  # An array of pointers of ours.
+
+class Stored:  # A cwist_job_stored_t.
+    code: int
     id: Text
-    type: Text
-    attempts: int
+
+class StoredArray:
+    def __getitem__(self, index: int) -> Stored: ...
+
+class ItemArray: ...  # Room for items.
+
+class Batch:  # A cwist_py_batch pointer.
+    count: int
+    texts: Text
+    texts_len: int
+    payloads: Text
+    payloads_len: int
+    sizes: Numbers
+    attempts: Numbers
 
 class View(Protocol):  # What ffi.buffer() makes.
     def __getitem__(self, index: slice) -> bytes: ...
 
-_T = TypeVar("_T")
+class _Allocator:
+    @overload
+    def __call__(self, kind: Literal["cwist_job_stored_t[]"], size: int) -> StoredArray: ...
+    @overload
+    def __call__(self, kind: Literal["cwist_job_item_t[]"], size: int) -> ItemArray: ...
 
 class _Ffi:
     NULL: Null
@@ -44,7 +67,25 @@ class _Ffi:
     @overload
     def new(self, kind: Literal["cwist_job_queue_t **"]) -> QueueOut: ...
     @overload
-    def new(self, kind: Literal["cwist_py_delivery *"]) -> Delivery: ...
+    def new(self, kind: Literal["cwist_py_batch *"]) -> Batch: ...
+    @overload
+    def new(self, kind: Literal["char[]"], init: bytes) -> TextBuffer: ...
+    @overload
+    def new(self, kind: Literal["int[]"], init: int) -> Numbers: ...
+    @overload
+    def new(self, kind: Literal["size_t[]", "uint32_t[]"], init: list[int]) -> Numbers: ...
+    @overload
+    def new(self, kind: Literal["cwist_py_batch *[]"], init: list[Batch]) -> Pointers: ...
+    @overload
+    def new(
+        self, kind: Literal["char *[]"], init: Sequence[Buffer | TextBuffer | Null]
+    ) -> Pointers: ...
+    def new_allocator(self, *, should_clear_after_alloc: bool) -> _Allocator: ...
+    def cast(self, kind: Literal["char *"], data: StoredArray) -> Text: ...
+    @overload
+    def unpack(self, data: Text, size: int) -> bytes: ...
+    @overload
+    def unpack(self, data: Numbers, size: int) -> list[int]: ...
     def gc(self, data: _T, destructor: Callable[[_T], None]) -> _T: ...
     def string(self, data: Text) -> bytes: ...
     def buffer(self, data: Memory, size: int) -> View: ...
@@ -67,17 +108,22 @@ class _Lib:
     CWIST_ERROR_REFUSED: int
     CWIST_ERROR_CONFLICT: int
     CWIST_ERROR_INTERRUPTED: int
+    CWIST_ERROR_NOT_SENT: int
+    CWIST_JOB_BATCH_MAX: int
     CWIST_JOB_ID_SIZE: int
     CWIST_JOB_LOG_WARNING: int
     CWIST_JOB_LOG_INFO: int
     CWIST_PY_PENDING: int
     CWIST_PY_SETTLED: int
+    CWIST_PY_NO_MEMORY: int
+    CWIST_PY_SMALL: int
     CWIST_PY_ACK: int
     CWIST_PY_NACK: int
     CWIST_PY_RELEASE: int
 
     def cwist_job_version(self) -> Text: ...
     def cwist_job_live_handles(self) -> int: ...
+    def cwist_job_error_name(self, code: int) -> Text: ...
     def cwist_job_last_error(self) -> Text: ...
     def cwist_job_conn_close(self, conn: ConnHandle) -> None: ...
     def cwist_job_queue_destroy(self, queue: QueueHandle) -> None: ...
@@ -104,17 +150,60 @@ class _Lib:
     ) -> int: ...
     def cwist_py_dead_count(self, queue: QueueHandle, out: Number) -> int: ...
     def cwist_py_interrupt(self, queue: QueueHandle) -> int: ...
+    def cwist_py_enqueue_joined(
+        self,
+        queue: QueueHandle,
+        items: ItemArray,
+        stored: StoredArray,
+        count: int,
+        payloads: bytes,
+        sizes: Numbers,
+        kind: bytes | Null,
+        whole: bool,
+    ) -> int: ...
+    def cwist_py_enqueue_apart(
+        self,
+        queue: QueueHandle,
+        items: ItemArray,
+        stored: StoredArray,
+        count: int,
+        payloads: Pointers,
+        sizes: Numbers,
+        kinds: Pointers,
+        whole: bool,
+    ) -> int: ...
     def cwist_py_claim(
-        self, delivery: Delivery, queue: QueueHandle, timeout_ms: int, slice_ms: int
+        self, batch: Batch, queue: QueueHandle, most: int, timeout_ms: int, slice_ms: int
     ) -> int: ...
-    def cwist_py_claim_wait(self, delivery: Delivery, slice_ms: int) -> int: ...
-    def cwist_py_claim_undo(self, delivery: Delivery, queue: QueueHandle) -> None: ...
+    def cwist_py_claim_wait(self, batch: Batch, slice_ms: int) -> int: ...
+    def cwist_py_claim_undo(self, batch: Batch, queue: QueueHandle) -> None: ...
+    def cwist_py_payload(self, batch: Batch, index: int) -> Memory: ...
+    def cwist_py_drop(self, batch: Batch) -> None: ...
     def cwist_py_settle(
-        self, delivery: Delivery, queue: QueueHandle, end: int, reason: bytes | Null
+        self, batch: Batch, index: int, queue: QueueHandle, end: int, reason: bytes | Null
     ) -> int: ...
-    def cwist_py_extend(self, delivery: Delivery, queue: QueueHandle) -> int: ...
-    def cwist_py_is_settled(self, delivery: Delivery) -> bool: ...
-    def cwist_py_drop(self, delivery: Delivery) -> None: ...
+    def cwist_py_settle_many(
+        self,
+        batches: Pointers,
+        indices: Numbers,
+        count: int,
+        queue: QueueHandle,
+        end: int,
+        codes: Numbers,
+    ) -> int: ...
+    def cwist_py_ack_and_claim(
+        self,
+        claimed: Batch,
+        queue: QueueHandle,
+        most: int,
+        batches: Pointers,
+        indices: Numbers,
+        count: int,
+        codes: Numbers,
+    ) -> int: ...
+    def cwist_py_extend(self, batch: Batch, index: int, queue: QueueHandle) -> int: ...
+    def cwist_py_is_settled(self, batch: Batch, index: int) -> bool: ...
+    def cwist_py_lease_ms(self, batch: Batch, index: int) -> int: ...
     def cwist_py_log_waiting(self) -> bool: ...
     def cwist_py_log_take(self, text: TextBuffer, size: int) -> int: ...
     def cwist_py_log_after_fork(self) -> None: ...

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cwist_jq.job import Job
+
 __all__ = [
     "Closed",
     "Conflict",
@@ -12,6 +16,7 @@ __all__ = [
     "InvalidParam",
     "InvalidType",
     "LeaseLost",
+    "NotSent",
     "OutOfMemory",
     "OutcomeUnknown",
     "ProtocolError",
@@ -28,14 +33,25 @@ class Error(Exception):
     Attributes:
         code: The number of the error in the C library, always negative. It decides; the text
             informs.
+        results: What became of each item, when a call for many items raised: the id of a stored
+            job, None for a settled one, or an Error. None when another call raised.
+        claimed: The jobs that ack_and_claim() claimed before it raised: yours to settle.
     """
 
     code: int = -1
+    results: list[str | Error | None] | None = None
+    claimed: list[Job] | tuple[()] = ()
 
     @property
     def text(self) -> str:
         """What failed, in one line: the operation, the queue, the server and its own words."""
         return str(self.args[0]) if self.args else ""
+
+    def again(self) -> Error:
+        """Makes another one of the same class, text and code, without results."""
+        other = type(self)(self.text)
+        other.code = self.code
+        return other
 
 
 class ConnectionFailed(Error, ConnectionError):
@@ -124,3 +140,9 @@ class Interrupted(Error):
     """Queue.interrupt() ended the claim."""
 
     code = -29
+
+
+class NotSent(Error):
+    """An earlier item of the batch failed first: this one was not tried. Only in `results`."""
+
+    code = -30

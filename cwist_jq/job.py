@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import _thread
+import os
+
 from cwist_jq import _lib, options
 from cwist_jq.errors import Closed, Error, InvalidParam
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
+    from typing import NoReturn
 
     from typing_extensions import Self
 
-    from cwist_jq._native import Delivery
+    from cwist_jq._native import Batch
     from cwist_jq.queue import Queue
 
-__all__ = ["Job"]
+__all__ = ["Job", "jobs_of"]
 
 REASON_MAX = 1024
+
+# Held while a payload is copied from where a settled job would have none any more.
+_copying = _thread.RLock()
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(after_in_child=_copying._at_fork_reinit)  # type: ignore[attr-defined]  # noqa: SLF001
 
 
 def reason_of(error: BaseException) -> bytes:
@@ -31,7 +41,7 @@ def reason_of(error: BaseException) -> bytes:
 
 
 class Job:
-    """A claimed job. Made by Queue.claim().
+    """A claimed job. Made by Queue.claim() and its like. It cannot be pickled.
 
     A with statement settles it: ack on a clean exit; nack when the block raises an Exception,
     with its type and message as the reason; release on KeyboardInterrupt, SystemExit and the like.
@@ -43,30 +53,46 @@ class Job:
             send(job.payload)
 
     Attributes:
-        payload: The bytes that were enqueued.
+        payload: The bytes that were enqueued. A large one is copied when it is read first, or when
+            the job is settled.
         type: The type tag, or None.
         id: The id of the job, the same in all its deliveries.
         attempts: How often it was delivered, this time included.
     """
 
-    __slots__ = ("_delivery", "_queue", "attempts", "id", "payload", "type")
+    __slots__ = ("_batch", "_index", "_queue", "attempts", "id", "payload", "type")
 
-    def __init__(  # noqa: PLR0913, PLR0917 (one per field)
-        self,
-        queue: Queue,
-        delivery: Delivery,
-        payload: bytes,
-        type: str | None,
-        id: str,
-        attempts: int,
-    ) -> None:
-        """Wraps a delivery; Queue.claim() makes jobs."""
-        self._queue = queue
-        self._delivery = delivery
-        self.payload = payload
-        self.type = type
-        self.id = id
-        self.attempts = attempts
+    _batch: Batch  # what the claim brought; shared with the other jobs of it
+    _index: int  # where this one is in it
+    _queue: Queue
+    payload: bytes
+    type: str | None
+    id: str
+    attempts: int
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            """Copies a large payload when it is read first; all else is set from the start."""
+            if name != "payload":
+                raise AttributeError(f"a Job has no attribute {name!r}")
+            return self._copy_payload()
+
+    def _copy_payload(self) -> bytes:
+        with _copying:
+            try:
+                return _payload_slot(self)
+            except AttributeError:
+                self.payload = payload = _lib.payload(self._batch, self._index)
+                return payload
+
+    @property
+    def lease_remaining(self) -> float:
+        """Seconds until another worker may have the job, by the local clock; no call to the server.
+
+        0.0 when the lease is over or the job is settled.
+        """
+        return _lib.lease_remaining(self._batch, self._index)
 
     def ack(self) -> None:
         """Removes the job for good. Whatever it raises, this object is settled then.
@@ -77,7 +103,8 @@ class Job:
             OutcomeUnknown: The answer was lost.
             Closed: The job is settled, or its queue is closed.
         """
-        _lib.ack(self._delivery, self._queue._live())  # noqa: SLF001 (one package)
+        self.payload  # noqa: B018 (settling frees one that was not read)
+        _lib.ack(self._batch, self._index, self._queue._live())  # noqa: SLF001 (one package)
 
     def nack(self, reason: str | None = None) -> None:
         """Hands the job back for a retry after the queue's retry delay.
@@ -99,7 +126,11 @@ class Job:
                 raise InvalidParam(
                     f"reason has {len(why)} bytes; allowed: up to {REASON_MAX} bytes of UTF-8"
                 )
-        _lib.nack(self._delivery, self._queue._live(), why)  # noqa: SLF001 (one package)
+        self._nack(why)
+
+    def _nack(self, reason: bytes | None) -> None:
+        self.payload  # noqa: B018 (settling frees one that was not read)
+        _lib.nack(self._batch, self._index, self._queue._live(), reason)  # noqa: SLF001 (one package)
 
     def release(self) -> None:
         """Hands the job back at once, as if it had not been claimed: no attempt is spent.
@@ -107,7 +138,8 @@ class Job:
         Raises:
             LeaseLost, ConnectionFailed, OutcomeUnknown, Closed: As for ack().
         """
-        _lib.release(self._delivery, self._queue._live())  # noqa: SLF001 (one package)
+        self.payload  # noqa: B018 (settling frees one that was not read)
+        _lib.release(self._batch, self._index, self._queue._live())  # noqa: SLF001 (one package)
 
     def extend(self) -> None:
         """Restarts the visibility timeout of the job, which stays claimed.
@@ -116,17 +148,17 @@ class Job:
             LeaseLost: The job was given to another worker.
             ConnectionFailed, OutcomeUnknown, Closed: As for ack().
         """
-        _lib.extend(self._delivery, self._queue._live())  # noqa: SLF001 (one package)
+        _lib.extend(self._batch, self._index, self._queue._live())  # noqa: SLF001 (one package)
 
     def __enter__(self) -> Self:
         """Returns the job, which must not be settled."""
-        if _lib.is_settled(self._delivery):
+        if _lib.is_settled(self._batch, self._index):
             raise Closed(f"the job {self.id} was acked, nacked or released before")
         return self
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        kind: object,
         value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
@@ -135,15 +167,14 @@ class Job:
         What the block raised goes on; when the job cannot be handed back then, that is only logged,
         and it comes back after the visibility timeout.
         """
-        if _lib.is_settled(self._delivery):
+        if _lib.is_settled(self._batch, self._index):
             return
         if value is None:
             self.ack()
             return
         try:
             if isinstance(value, Exception):
-                handle = self._queue._live()  # noqa: SLF001 (one package)
-                _lib.nack(self._delivery, handle, reason_of(value))
+                self._nack(reason_of(value))
             else:
                 self.release()
         except Error as error:
@@ -158,6 +189,35 @@ class Job:
                 error,
             )
 
+    def __reduce__(self) -> NoReturn:
+        """Refuses: a lease belongs to the process that claimed the job."""
+        raise TypeError(f"job {self.id} cannot be pickled or copied; pass on its payload")
+
     def __repr__(self) -> str:
         """The id, the type and the attempts."""
         return f"<cwist_jq.Job {self.id!r} type={self.type!r} attempts={self.attempts}>"
+
+
+# Reads the attribute if it is set, and raises AttributeError else.
+_payload_slot: Callable[[Job], bytes] = Job.__dict__["payload"].__get__
+
+
+def jobs_of(queue: Queue, batch: Batch) -> list[Job]:
+    """Makes the jobs that a claim brought."""
+    texts, payloads, sizes, attempts = _lib.describe(batch)
+    jobs = []
+    start = 0
+    for index, size in enumerate(sizes):
+        job = Job.__new__(Job)
+        job._batch = batch  # noqa: SLF001 (its only maker)
+        job._index = index  # noqa: SLF001 (its only maker)
+        job._queue = queue  # noqa: SLF001 (its only maker)
+        job.id = texts[2 * index]
+        job.type = texts[2 * index + 1] or None
+        job.attempts = attempts[index]
+        if size <= _lib.SMALL:
+            end = start + size
+            job.payload = payloads[start:end]
+            start = end
+        jobs.append(job)
+    return jobs

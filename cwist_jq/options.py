@@ -17,9 +17,12 @@ if TYPE_CHECKING:
 
     Duration = Union[float, dt.timedelta]
 
-__all__ = ["count", "milliseconds", "text", "timeout"]
+__all__ = ["batch_size", "count", "kind", "milliseconds", "text", "timeout"]
 
+MS = 0.001
+DAY_S = 86_400.0
 DAY_MS = 86_400_000
+BATCH_MAX = 1000
 FOR_EVER_MS = 2**64 - 1
 
 
@@ -93,6 +96,8 @@ def timeout(value: object) -> int:
     """Converts the timeout of a claim; None means for ever."""
     if value is None:
         return FOR_EVER_MS
+    if type(value) is float and MS <= value <= DAY_S:  # a short way to the same result
+        return round(value * 1000)
     return milliseconds("timeout", value, 0, FOR_EVER_MS - 1, extra=", or None to wait for ever")
 
 
@@ -111,6 +116,18 @@ def count(field: str, value: object, least: int, most: int) -> int:
     if not least <= whole <= most:
         raise InvalidParam(f"{field} is {_shown(whole)}; allowed: {least} to {most}")
     return whole
+
+
+def batch_size(field: str, value: object) -> int:
+    """Checks how many jobs a claim may bring."""
+    if type(value) is int and 1 <= value <= BATCH_MAX:
+        return value
+    return count(field, value, 1, BATCH_MAX)
+
+
+def kind(value: object) -> bytes | None:
+    """Encodes the type of a job; "" means none."""
+    return text("type", value) or None
 
 
 def text(field: str, value: object) -> bytes:

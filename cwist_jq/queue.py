@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from cwist_jq import _lib, options
+from cwist_jq import _lib, batch, options
 from cwist_jq.errors import Closed
-from cwist_jq.job import Job
+from cwist_jq.job import jobs_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from types import TracebackType
 
-    from typing_extensions import Buffer, Self
+    from typing_extensions import Self
 
     from cwist_jq._native import ConnHandle, QueueHandle
+    from cwist_jq.batch import Item, Payload
     from cwist_jq.connection import Connection
+    from cwist_jq.job import Job
     from cwist_jq.options import Duration
-
-    Payload = Buffer
 
 __all__ = ["Queue"]
 
@@ -84,8 +84,57 @@ class Queue:
             Denied: The right to do this is missing.
             Closed: The queue is closed.
         """
-        kind = None if type is None or type == "" else options.text("type", type)
+        kind = None if type is None else options.kind(type)
         return _lib.enqueue(self._live(), payload, kind)
+
+    def enqueue_many(
+        self, payloads: Iterable[Payload | Item], *, type: str | None = None
+    ) -> list[str]:
+        """Stores jobs in the given order, in pieces of up to 1000, each checked before it is sent.
+
+        This is no transaction: what was stored before something fails stays stored.
+
+        Example:
+            ids = queue.enqueue_many([b"one", b"two", Item(b"three", "urgent")], type="plain")
+
+        Args:
+            payloads: Each a payload as for enqueue(), or an Item that has a type of its own. Any
+                iterable; no more than a piece of it is held.
+            type: The type of those that have none of their own.
+
+        Returns:
+            The ids of the jobs.
+
+        Raises:
+            InvalidParam, TooLarge: An item is wrong; the text names it in its piece, of which
+                nothing was stored.
+            ConnectionFailed, OutcomeUnknown, Refused, Denied, Closed: As for enqueue().
+
+        What is raised has `results`: an id or an exception for each item, NotSent for those behind
+        the failure; from an iterator these are not taken, unless they belong to its piece.
+        """
+        return batch.enqueue_many(self._live(), payloads, type)
+
+    def enqueue_all(
+        self, payloads: Iterable[Payload | Item], *, type: str | None = None
+    ) -> list[str]:
+        """Stores jobs, all or none, in one step of the server.
+
+        Args:
+            payloads: As for enqueue_many(), at most 1000.
+            type: The type of those that have none of their own.
+
+        Returns:
+            The ids of the jobs.
+
+        Raises:
+            Unsupported: The server cannot: NATS needs 2.12.
+            InvalidParam: An item is wrong, or there are more than 1000.
+            TooLarge: Also for more than the server takes in one step.
+            OutcomeUnknown: The answer was lost: all are stored, or none.
+            ConnectionFailed, Refused, Denied, Closed: As for enqueue(). Nothing was stored.
+        """
+        return batch.enqueue_all(self._live(), payloads, type)
 
     def claim(self, timeout: Duration | None = None) -> Job | None:
         """Claims the next job.
@@ -111,17 +160,100 @@ class Queue:
             Closed: The queue is closed, or was closed meanwhile.
             InvalidParam: The timeout is out of its range.
         """
-        timeout_ms = options.timeout(timeout)
+        jobs = self._claim(1, options.timeout(timeout))
+        return jobs[0] if jobs else None
+
+    def claim_many(self, n: int, timeout: Duration | None = None) -> list[Job]:
+        """Claims up to n jobs at once: waits for the first, and takes what is ready then.
+
+        All leases begin at once: claim no more than can be handled within the visibility timeout.
+        Ctrl-C ends the wait within half a second. Jobs that arrive meanwhile are handed back.
+
+        Example:
+            while jobs := queue.claim_many(100, timeout=5.0):
+                for job in jobs:
+                    handle(job.payload)
+                queue.ack_many(jobs)
+
+        Args:
+            n: How many at most: 1 to 1000.
+            timeout: How long to wait for the first, as for claim().
+
+        Returns:
+            The jobs, an empty list when none came in time.
+
+        Raises:
+            InvalidParam: n or the timeout is out of its range.
+            ConnectionFailed, Interrupted, Closed: As for claim().
+        """
+        return self._claim(options.batch_size("n", n), options.timeout(timeout))
+
+    def _claim(self, most: int, timeout_ms: int) -> list[Job]:
         handle = self._live()
-        delivery = _lib.new_delivery()
-        # A signal may raise anywhere in here, also right behind the call that brought the job.
+        claimed = _lib.new_batch()
+        # A signal may raise anywhere in here, also right behind the call that brought the jobs.
         try:
-            if not _lib.claim(delivery, handle, timeout_ms):
-                return None
-            return Job(self, delivery, *_lib.describe(delivery))
+            return jobs_of(self, claimed) if _lib.claim(claimed, handle, most, timeout_ms) else []
         except BaseException:
-            _lib.abandon(delivery, handle)
+            _lib.abandon(claimed, handle)
             raise
+
+    def ack_many(self, jobs: Iterable[Job]) -> None:
+        """Removes jobs for good, in one round trip for each 1000. All are settled then.
+
+        Args:
+            jobs: Jobs of this queue object.
+
+        Raises:
+            LeaseLost: A job was given to another worker.
+            Closed: A job was settled before, or is there twice; or the queue is closed.
+            InvalidParam: A job of another queue object: it comes back after the visibility timeout.
+            InvalidType: Something is no Job; nothing was sent.
+            ConnectionFailed, OutcomeUnknown: As for Job.ack().
+
+        What is raised is the first failure, with `results`: None or an exception for each job.
+        """
+        batch.settle_many(self._live(), jobs, _lib.ack_many)
+
+    def nack_many(self, jobs: Iterable[Job]) -> None:
+        """Hands jobs back for a retry, each as Job.nack() does. Otherwise as ack_many()."""
+        batch.settle_many(self._live(), jobs, _lib.nack_many)
+
+    def release_many(self, jobs: Iterable[Job]) -> None:
+        """Hands jobs back at once, each as Job.release() does. Otherwise as ack_many()."""
+        batch.settle_many(self._live(), jobs, _lib.release_many)
+
+    def ack_and_claim(
+        self, jobs: Iterable[Job], n: int, timeout: Duration | None = None
+    ) -> list[Job]:
+        """Acks jobs and claims the next ones, in the same round trip when some are ready.
+
+        For a worker that has nothing else to do between the two.
+
+        Example:
+            jobs = queue.claim_many(100)
+            while True:
+                for job in jobs:
+                    handle(job.payload)
+                jobs = queue.ack_and_claim(jobs, 100)
+
+        Args:
+            jobs: What is done, as for ack_many(); may be empty.
+            n: How many to claim at most: 1 to 1000.
+            timeout: How long to wait for the first, as for claim().
+
+        Returns:
+            The claimed jobs, an empty list when none came in time.
+
+        Raises:
+            LeaseLost, Closed, InvalidParam, InvalidType, ConnectionFailed, OutcomeUnknown: As for
+                ack_many() and claim_many(). When acks failed, nothing more is waited for.
+
+        What is raised has `results`, as for ack_many(), and `claimed`: jobs that came although acks
+        failed. They are yours; nobody else has them until their leases end.
+        """
+        most = options.batch_size("n", n)
+        return batch.ack_and_claim(self, self._live(), jobs, most, options.timeout(timeout))
 
     def __iter__(self) -> Iterator[Job]:
         """Yields jobs for ever; one is claimed only when the loop asks for it.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import logging
+import pickle
 import warnings
 from typing import Any
 
@@ -11,12 +13,16 @@ import pytest
 import cwist_jq
 from cwist_jq import job as job_module
 from cwist_jq import queue as queue_module
-from cwist_jq.job import Job, reason_of
+from cwist_jq.job import Job, jobs_of, reason_of
 from cwist_jq.queue import Queue
+
+SMALL = 4096
 
 
 class Library:
     """Stands for cwist_jq._lib: notes what is asked of it."""
+
+    SMALL = SMALL
 
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
@@ -32,34 +38,41 @@ class Library:
         if self.fails is not None:
             raise self.fails
 
-    def is_settled(self, delivery: object) -> bool:
+    def is_settled(self, batch: object, index: int) -> bool:
         return self.settled
 
-    def ack(self, delivery: object, queue: object) -> None:
+    def ack(self, batch: object, index: int, queue: object) -> None:
         self._settle("ack")
 
-    def nack(self, delivery: object, queue: object, reason: bytes | None) -> None:
+    def nack(self, batch: object, index: int, queue: object, reason: bytes | None) -> None:
         self._settle("nack", reason)
 
-    def release(self, delivery: object, queue: object) -> None:
+    def release(self, batch: object, index: int, queue: object) -> None:
         self._settle("release")
 
-    def new_delivery(self) -> str:
-        return "delivery"
+    def new_batch(self) -> str:
+        return "batch"
 
-    def claim(self, delivery: object, queue: object, timeout_ms: int) -> bool:
-        self.calls.append(("claim", timeout_ms))
+    def claim(self, batch: object, queue: object, most: int, timeout_ms: int) -> bool:
+        self.calls.append(("claim", most, timeout_ms))
         outcome = self.claims.pop(0)
         if isinstance(outcome, BaseException):
             raise outcome
         return bool(outcome)
 
-    def describe(self, delivery: object) -> tuple[bytes, str | None, str, int]:
+    def describe(self, batch: object) -> tuple[list[str], bytes, list[int], list[int]]:
         if self.fails is not None:
             raise self.fails
-        return b"payload", None, "1", 1
+        return ["1-0", "type", "2-0", ""], b"payload", [7, SMALL + 1], [2, 1]
 
-    def abandon(self, delivery: object, queue: object) -> None:
+    def payload(self, batch: object, index: int) -> bytes:
+        self.calls.append(("payload", index))
+        return b"large"
+
+    def lease_remaining(self, batch: object, index: int) -> float:
+        return 1.5
+
+    def abandon(self, batch: object, queue: object) -> None:
         self.calls.append(("abandon",))
 
     def enqueue(self, queue: object, payload: object, kind: bytes | None) -> str:
@@ -95,7 +108,13 @@ def queue(library: Library) -> Any:
 
 @pytest.fixture
 def job(queue: Queue) -> Job:
-    return Job(queue, "delivery", b"payload", "type", "1-0", 2)  # type: ignore[arg-type]
+    return jobs_of(queue, "batch")[0]  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def large(queue: Queue) -> Job:
+    """A job whose payload did not come with it."""
+    return jobs_of(queue, "batch")[1]  # type: ignore[arg-type]
 
 
 def test_clean_exit_acks(library: Library, job: Job) -> None:
@@ -191,6 +210,49 @@ def test_repr(job: Job) -> None:
     assert repr(job) == "<cwist_jq.Job '1-0' type='type' attempts=2>"
 
 
+def test_what_came_with_the_job(job: Job, large: Job) -> None:
+    assert (job.id, job.type, job.payload, job.attempts) == ("1-0", "type", b"payload", 2)
+    assert (large.id, large.type, large.attempts) == ("2-0", None, 1)
+    assert job.lease_remaining == 1.5
+
+
+def test_a_large_payload_is_copied_once_when_it_is_read(library: Library, large: Job) -> None:
+    assert library.calls == []
+    assert large.payload is large.payload
+    assert library.calls == [("payload", 1)]
+
+
+@pytest.mark.parametrize("how", ["ack", "nack", "release"])
+def test_a_large_payload_can_be_read_after_the_end(library: Library, large: Job, how: str) -> None:
+    getattr(large, how)()
+    assert [call[0] for call in library.calls] == ["payload", how]
+    assert large.payload == b"large"
+    assert len(library.calls) == 2
+
+
+def test_a_payload_that_cannot_be_copied_leaves_the_job_claimed(
+    library: Library, large: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_memory(batch: object, index: int) -> bytes:
+        raise MemoryError
+
+    monkeypatch.setattr(library, "payload", no_memory)
+    with pytest.raises(MemoryError):
+        large.ack()
+    assert not library.settled
+
+
+def test_other_attributes_are_refused(job: Job) -> None:
+    with pytest.raises(AttributeError, match="payloads"):
+        job.payloads  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_a_job_is_neither_pickled_nor_copied(job: Job) -> None:
+    for refused in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match=r"job 1-0 cannot be pickled"):
+            refused(job)
+
+
 # ---- claims ----
 
 
@@ -198,7 +260,7 @@ def test_claim_without_a_job(library: Library, queue: Queue) -> None:
     library.claims = [False, False]
     assert queue.claim(1.5) is None
     assert queue.claim() is None
-    assert library.calls == [("claim", 1500), ("claim", 2**64 - 1)]
+    assert library.calls == [("claim", 1, 1500), ("claim", 1, 2**64 - 1)]
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, cwist_jq.Interrupted, MemoryError])
@@ -229,7 +291,7 @@ def test_iteration_claims_only_when_asked(library: Library, queue: Queue) -> Non
         break
     assert library.claims == []
     for call in library.calls:
-        assert call == ("claim", 2**64 - 1)
+        assert call == ("claim", 1, 2**64 - 1)
 
 
 def test_enqueue_passes_a_type_on(library: Library, queue: Queue) -> None:

@@ -52,10 +52,20 @@ def test_signatures() -> None:
         "(self, payload: Payload, *, type: str | None = None) -> str"
     )
     assert shown(cwist_jq.Queue.claim) == "(self, timeout: Duration | None = None) -> Job | None"
+    for many in (cwist_jq.Queue.enqueue_many, cwist_jq.Queue.enqueue_all):
+        assert shown(many) == (
+            "(self, payloads: Iterable[Payload | Item], *, type: str | None = None) -> list[str]"
+        )
+    assert shown(cwist_jq.Queue.claim_many) == (
+        "(self, n: int, timeout: Duration | None = None) -> list[Job]"
+    )
+    assert shown(cwist_jq.Queue.ack_and_claim) == (
+        "(self, jobs: Iterable[Job], n: int, timeout: Duration | None = None) -> list[Job]"
+    )
     assert shown(cwist_jq.Job.nack) == "(self, reason: str | None = None) -> None"
 
 
-@pytest.mark.parametrize("kind", [cwist_jq.Connection, cwist_jq.Queue, cwist_jq.Job])
+@pytest.mark.parametrize("kind", [cwist_jq.Connection, cwist_jq.Queue, cwist_jq.Job, cwist_jq.Item])
 def test_objects_take_no_other_attributes(kind: type) -> None:
     assert not hasattr(object.__new__(kind), "__dict__")
 

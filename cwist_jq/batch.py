@@ -1,0 +1,238 @@
+"""Many jobs in one call, cut into the pieces that the library takes."""
+
+from __future__ import annotations
+
+import time
+from itertools import islice
+
+from cwist_jq import _lib, options
+from cwist_jq.errors import Error, InvalidParam, InvalidType, NotSent
+from cwist_jq.job import Job, jobs_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Union
+
+    from typing_extensions import Buffer
+
+    from cwist_jq._lib import Results
+    from cwist_jq._native import Batch, QueueHandle
+    from cwist_jq._native import Buffer as Memory
+    from cwist_jq.queue import Queue
+
+    Payload = Buffer
+    Unsent = Union[Payload, "Item"]
+
+__all__ = ["Item", "ack_and_claim", "enqueue_all", "enqueue_many", "settle_many"]
+
+# Payloads that are this small together are copied into one block, which is quicker than to pass
+# each by its address.
+JOINED_BYTES = 1 << 20
+# Each piece has the operation timeout for itself, and of an iterator no more is held.
+PIECE_BYTES = 8 << 20
+
+
+class Item:
+    """A payload with a type of its own, for Queue.enqueue_many() and enqueue_all().
+
+    Attributes:
+        payload: Bytes, as for Queue.enqueue().
+        type: The type tag. None takes that of the call.
+    """
+
+    __slots__ = ("payload", "type")
+
+    def __init__(self, payload: Payload, type: str | None = None) -> None:
+        """Keeps both as they are; they are checked when they are sent."""
+        self.payload = payload
+        self.type = type
+
+    def __repr__(self) -> str:
+        """The type and the kind of payload, never its content."""
+        kind = self.payload.__class__.__name__
+        return f"<cwist_jq.Item type={self.type!r} payload={kind}>"
+
+
+# ---- enqueue ----
+
+
+def enqueue_many(queue: QueueHandle, payloads: Iterable[Unsent], type: str | None) -> list[str]:
+    """Does what Queue.enqueue_many() says."""
+    kind = None if type is None else options.kind(type)
+    ids: list[str] = []
+    for piece in _pieces(payloads):
+        try:
+            ids += _store(queue, piece, kind, whole=False)
+        except Error as error:  # noqa: PERF203 (the iterable's own errors are none of ours)
+            error.results = [*ids, *(error.results or [])]
+            if isinstance(payloads, (list, tuple)):
+                missing = len(payloads) - len(error.results)
+                error.results += [_unsent() for _ in range(missing)]
+            raise
+    return ids
+
+
+def enqueue_all(queue: QueueHandle, payloads: Iterable[Unsent], type: str | None) -> list[str]:
+    """Does what Queue.enqueue_all() says."""
+    kind = None if type is None else options.kind(type)
+    piece = list(islice(payloads, _lib.BATCH_MAX + 1))
+    if len(piece) > _lib.BATCH_MAX:
+        raise InvalidParam(
+            f"payloads has more than {_lib.BATCH_MAX} items; allowed: up to {_lib.BATCH_MAX}"
+        )
+    return _store(queue, piece, kind, whole=True) if piece else []
+
+
+def _unsent() -> NotSent:
+    return NotSent("not sent, because an earlier item failed")
+
+
+def _pieces(payloads: Iterable[Unsent]) -> Iterator[list[Unsent]]:
+    """Cuts into lists that one call can take: up to BATCH_MAX items, of PIECE_BYTES or one."""
+    piece: list[Unsent] = []
+    room = PIECE_BYTES
+    for item in payloads:
+        size = _size(item)
+        if piece and (size > room or len(piece) == _lib.BATCH_MAX):
+            yield piece
+            piece = []
+            room = PIECE_BYTES
+        piece.append(item)
+        room -= size
+    if piece:
+        yield piece
+
+
+def _size(item: object) -> int:
+    """About how many bytes the payload has; what is no payload at all is found later."""
+    payload = item.payload if isinstance(item, Item) else item
+    size: int = getattr(payload, "nbytes", 0)
+    try:
+        return size or len(payload)  # type: ignore[arg-type]
+    except TypeError:
+        return 0
+
+
+def _store(
+    queue: QueueHandle, piece: list[Unsent], kind: bytes | None, *, whole: bool
+) -> list[str]:
+    """Stores one piece; what is raised has results for it."""
+    if set(map(type, piece)) == {bytes}:
+        sizes = list(map(len, piece))  # type: ignore[arg-type]
+        if sum(sizes) <= JOINED_BYTES:
+            return _lib.enqueue_joined(queue, piece, sizes, kind, whole=whole)  # type: ignore[arg-type]
+    views: list[Memory] = []
+    kinds: list[bytes | None] = []
+    try:
+        for item in piece:
+            if isinstance(item, Item):
+                views.append(_lib.view(item.payload))
+                kinds.append(kind if item.type is None else options.kind(item.type))
+            else:
+                views.append(_lib.view(item))
+                kinds.append(kind)
+    except Error as error:
+        bad = len(kinds)
+        error.args = (f"items[{bad}]: {error.text}",)
+        error.results = [_unsent() for _ in piece]
+        error.results[bad] = error.again()
+        raise
+    return _lib.enqueue_apart(queue, views, kinds, whole=whole)
+
+
+# ---- settle and claim ----
+
+
+def settle_many(
+    queue: QueueHandle,
+    jobs: Iterable[Job],
+    settle: Callable[[QueueHandle, list[Batch], list[int]], None],
+) -> None:
+    """Settles jobs in pieces; raises the first failure, with the results of all."""
+    checked = _checked(jobs)
+    first: Error | None = None
+    results: Results = []
+    for start in range(0, len(checked), _lib.BATCH_MAX):
+        piece = checked[start : start + _lib.BATCH_MAX]
+        try:
+            settle(queue, *_places(piece))
+            results += [None] * len(piece)
+        except Error as error:
+            first = first or error
+            results += error.results or []
+    if first is not None:
+        first.results = results
+        raise first
+
+
+def _checked(jobs: Iterable[Job]) -> list[Job]:
+    """The jobs as a list that nobody else changes, all payloads copied: settling frees them."""
+    checked = list(jobs)
+    if not set(map(type, checked)) <= {Job}:
+        wrong = next(index for index, job in enumerate(checked) if type(job) is not Job)
+        kind = type(checked[wrong]).__name__
+        raise InvalidType(f"jobs[{wrong}] is a {kind}; allowed: a Job")
+    for job in checked:
+        job.payload  # noqa: B018 (copies one that was not read)
+    return checked
+
+
+def ack_and_claim(
+    queue: Queue, handle: QueueHandle, jobs: Iterable[Job], most: int, timeout_ms: int
+) -> list[Job]:
+    """Does what Queue.ack_and_claim() says."""
+    deadline = time.monotonic() + timeout_ms / 1000
+    done = _checked(jobs)
+    early = (len(done) - 1) // _lib.BATCH_MAX * _lib.BATCH_MAX if done else 0
+    results: Results = []
+    claimed = _lib.new_batch()
+    # A signal may raise anywhere in here, also right behind the call that brought the jobs.
+    try:
+        failed = _ack_early(handle, done[:early], results)
+        came, cut = False, None
+        if done:
+            came, told, cut = _lib.ack_and_poll(claimed, handle, most, *_places(done[early:]))
+            results += told
+            failed = failed or _first(told)
+        if cut is None and failed is None and not came and (timeout_ms > 0 or not done):
+            if timeout_ms != options.FOR_EVER_MS:
+                timeout_ms = max(0, round((deadline - time.monotonic()) * 1000))
+            came = _lib.claim(claimed, handle, most, timeout_ms)
+        got = jobs_of(queue, claimed) if came else []
+    except BaseException as error:
+        _lib.abandon(claimed, handle)
+        if isinstance(error, Error):
+            error.results = results
+        raise
+    if cut is not None:
+        _lib.abandon(claimed, handle)
+        failed = cut
+    if failed is not None:
+        failed.results = results
+        failed.claimed = got
+        raise failed
+    return got
+
+
+def _places(jobs: list[Job]) -> tuple[list[Batch], list[int]]:
+    return [job._batch for job in jobs], [job._index for job in jobs]  # noqa: SLF001 (one package)
+
+
+def _ack_early(queue: QueueHandle, jobs: list[Job], results: Results) -> Error | None:
+    """Acks the pieces before the last; adds to the results, and returns the first failure."""
+    try:
+        settle_many(queue, jobs, _lib.ack_many)
+    except Error as error:
+        results += error.results or []
+        return error
+    results += [None] * len(jobs)
+    return None
+
+
+def _first(results: Results) -> Error | None:
+    """The first failure among results, as an exception to be raised with them."""
+    for result in results:
+        if isinstance(result, Error):
+            return result.again()
+    return None
