@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/singly.h"
 #include "redis/redis.h"
 #include "redis_scripts.gen.h"
 
@@ -140,7 +139,7 @@ static int conn_open(cwist_jq__conn *conn, uint64_t deadline)
     if (cwist_jq__redis_try(&call) == CWIST_SUCCESS) {
         server_config config;
         cwist_jq__redis_note_trip(conn, call.started);
-        read_config(&config, call.replies);
+        read_config(&config, call.replies.at);
         if (config.bulk_len != 0) {
             server->payload_limit = config.bulk_len;
         }
@@ -167,9 +166,9 @@ static int ping(cwist_jq__conn *conn, uint64_t deadline)
     }
     /* Who may not PING, or is told that the disk is full, had an answer all the same. */
     cwist_jq__redis_fault fault =
-        cwist_jq__redis_fault_of(call.count == 1 ? call.replies[0] : NULL);
+        cwist_jq__redis_fault_of(call.replies.count == 1 ? call.replies.at[0] : NULL);
     if (fault == CWIST_JQ_FAULT_FULL ||
-        (fault == CWIST_JQ_FAULT_DENIED && strncmp(call.replies[0]->str, "NOPERM", 6) == 0)) {
+        (fault == CWIST_JQ_FAULT_DENIED && strncmp(call.replies.at[0]->str, "NOPERM", 6) == 0)) {
         status = CWIST_SUCCESS;
     }
     cwist_jq__redis_call_clear(&call);
@@ -186,6 +185,7 @@ static void free_queue(cwist_jq__redis_queue *own)
     cwist_jq__free(own->keys.dead);
     cwist_jq__free(own->keys.dead_body);
     cwist_jq__free(own->keys.conf);
+    cwist_jq__free(own->keys.xadd);
     cwist_jq__mutex_destroy(&own->lock);
     cwist_jq__free(own);
 }
@@ -198,8 +198,13 @@ static bool make_keys(cwist_jq__redis_keys *keys, const char *prefix)
     keys->dead = cwist_jq__format("%sdead", prefix);
     keys->dead_body = cwist_jq__format("%sdeadbody", prefix);
     keys->conf = cwist_jq__format("%sconf", prefix);
-    return keys->stream != NULL && keys->delay != NULL && keys->wait != NULL &&
-           keys->dead != NULL && keys->dead_body != NULL && keys->conf != NULL;
+    keys->xadd =
+        keys->stream == NULL
+            ? NULL
+            : cwist_jq__format("*7\r\n$4\r\nXADD\r\n$%zu\r\n%s\r\n$1\r\n*\r\n$4\r\ntype\r\n",
+                               strlen(keys->stream), keys->stream);
+    return keys->xadd != NULL && keys->delay != NULL && keys->wait != NULL && keys->dead != NULL &&
+           keys->dead_body != NULL && keys->conf != NULL;
 }
 
 static int queue_open(cwist_jq__queue *queue)
@@ -278,7 +283,7 @@ static int dead_count(cwist_jq__queue *queue, uint64_t deadline, uint64_t *count
     int status = cwist_jq__redis_run(&call);
 
     if (status == CWIST_SUCCESS) {
-        const redisReply *reply = call.replies[0];
+        const redisReply *reply = call.replies.at[0];
         if (cwist_jq__redis_is_number(reply) && reply->integer >= 0) {
             *count = (uint64_t)reply->integer;
         } else {
@@ -289,73 +294,6 @@ static int dead_count(cwist_jq__queue *queue, uint64_t deadline, uint64_t *count
     return status;
 }
 
-/* ---- one job at a time ---- */
-
-static int check_size(cwist_jq__queue *queue, const cwist_job_item_t *item)
-{
-    (void)queue;
-    (void)item;
-    return CWIST_SUCCESS;
-}
-
-static int enqueue_each(cwist_jq__queue *queue, const cwist_job_item_t *items, size_t count,
-                        bool all_or_none, uint64_t deadline, cwist_job_stored_t *stored)
-{
-    int first = CWIST_SUCCESS;
-
-    if (all_or_none && count > 1) {
-        return cwist_jq__fail(CWIST_ERROR_UNSUPPORTED, "batches of all or none");
-    }
-    for (size_t i = 0; i < count && first == CWIST_SUCCESS; i++) {
-        const cwist_job_item_t *item = &items[i];
-        const char *type = item->type != NULL && *item->type != '\0' ? item->type : NULL;
-        first = cwist_jq__redis_enqueue(queue, item->payload != NULL ? item->payload : "",
-                                        item->len, type, deadline, stored[i].id);
-        stored[i].code = first;
-    }
-    return first;
-}
-
-static int claim_one(cwist_jq__claim *claim, uint64_t until, cwist_jq__job **jobs, size_t *count)
-{
-    int status = cwist_jq__redis_claim_wait(claim, until, jobs);
-    *count = status == CWIST_SUCCESS ? 1 : 0;
-    return status;
-}
-
-static int ack_each(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
-                    uint64_t deadline, int *codes)
-{
-    CWIST_JQ_SINGLY(cwist_jq__redis_ack(queue, jobs[i], deadline));
-}
-
-static int ack_and_poll(cwist_jq__claim *claim, cwist_jq__job *const *jobs, size_t count,
-                        int *codes, uint64_t deadline, cwist_jq__job **next, size_t *got)
-{
-    (void)next;
-    *got = 0;
-    (void)ack_each(claim->queue, jobs, count, deadline, codes);
-    return CWIST_SUCCESS;
-}
-
-static int retry_each(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
-                      uint64_t delay_ms, uint64_t deadline, int *codes)
-{
-    CWIST_JQ_SINGLY(cwist_jq__redis_retry(queue, jobs[i], delay_ms, deadline));
-}
-
-static int release_each(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
-                        uint64_t deadline, int *codes)
-{
-    CWIST_JQ_SINGLY(cwist_jq__redis_release(queue, jobs[i], deadline));
-}
-
-static int bury_each(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
-                     cwist_jq__cause cause, const char *text, uint64_t deadline, int *codes)
-{
-    CWIST_JQ_SINGLY(cwist_jq__redis_bury(queue, jobs[i], cause, text, deadline));
-}
-
 static const cwist_jq__ops redis_ops = {
     .engine = "redis",
     .conn_open = conn_open,
@@ -363,16 +301,16 @@ static const cwist_jq__ops redis_ops = {
     .conn_close = conn_close,
     .queue_open = queue_open,
     .queue_close = queue_close,
-    .check_size = check_size,
-    .enqueue = enqueue_each,
+    .check_size = cwist_jq__redis_check_size,
+    .enqueue = cwist_jq__redis_enqueue,
     .claim_start = cwist_jq__redis_claim_start,
-    .claim_wait = claim_one,
-    .ack_and_poll = ack_and_poll,
+    .claim_wait = cwist_jq__redis_claim_wait,
+    .ack_and_poll = cwist_jq__redis_ack_and_poll,
     .claim_end = cwist_jq__redis_claim_end,
-    .ack = ack_each,
-    .retry = retry_each,
-    .release = release_each,
-    .bury = bury_each,
+    .ack = cwist_jq__redis_ack,
+    .retry = cwist_jq__redis_retry,
+    .release = cwist_jq__redis_release,
+    .bury = cwist_jq__redis_bury,
     .extend = cwist_jq__redis_extend,
     .dead_count = dead_count,
 };

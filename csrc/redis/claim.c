@@ -17,6 +17,7 @@
 #define CONNECT_FIRST_MS 250
 #define CONNECT_OVERRUN_MS 140
 #define REPORT_MS 1000
+#define READ_BYTES ((size_t)64 * 1024 * 1024)
 /* What a server far away is given besides, in round trips. */
 #define GRACE_TRIPS 3
 #define POLL_TRIPS 6
@@ -121,7 +122,7 @@ static void start_over(cwist_jq__redis_claim *state)
 }
 
 /* The reader's replies are there. */
-static int take_answers(const cwist_jq__claim *claim, cwist_jq__job **job)
+int cwist_jq__redis_claim_take(const cwist_jq__claim *claim, cwist_jq__job **jobs, size_t *count)
 {
     cwist_jq__redis_claim *state = claim->impl;
     cwist_jq__redis_lane *lane = &state->reader;
@@ -131,18 +132,18 @@ static int take_answers(const cwist_jq__claim *claim, cwist_jq__job **job)
     int status = CWIST_JQ_GO_ON;
 
     if (lane->read) {
-        status = cwist_jq__redis_take_read(claim, lane, job, &empty);
+        status = cwist_jq__redis_take_read(claim, lane, jobs, count, &empty);
     }
     if (status == CWIST_SUCCESS) {
         /* A tick that failed beside a job is told by a later one. */
         if (lane->tick) {
-            (void)cwist_jq__redis_take_tick(claim, lane, lane->replies[0], &more);
+            (void)cwist_jq__redis_take_tick(claim, lane, cwist_jq__redis_lane_ticked(lane), &more);
         }
         start_over(state);
         return status;
     }
     if (status == CWIST_JQ_GO_ON && lane->tick) {
-        ticked = cwist_jq__redis_take_tick(claim, lane, lane->replies[0], &more);
+        ticked = cwist_jq__redis_take_tick(claim, lane, cwist_jq__redis_lane_ticked(lane), &more);
     }
     if (ticked != CWIST_SUCCESS && ticked != CWIST_JQ_GO_ON) {
         return ticked;
@@ -182,25 +183,57 @@ static uint64_t connect_deadline(const cwist_jq__claim *claim, uint64_t until)
     return cwist_jq__earlier(cwist_jq__earlier(most, slice), state->limit);
 }
 
+bool cwist_jq__redis_claim_may_read(const cwist_jq__claim *claim)
+{
+    cwist_jq__redis_queue *own = cwist_jq__redis_of(claim->queue);
+
+    cwist_jq__lock(&own->lock);
+    bool settled = own->settled;
+    own->has_read = settled;
+    cwist_jq__unlock(&own->lock);
+    return settled;
+}
+
+/* As many as the claim may bring, as long as jobs of the size that came lately need no more memory
+ * than is good. */
+static size_t count_to_ask(const cwist_jq__claim *claim)
+{
+    size_t size =
+        atomic_load_explicit(&cwist_jq__redis_of(claim->queue)->payload_size, memory_order_relaxed);
+    size_t fit = size == 0 ? claim->most : READ_BYTES / size;
+
+    return fit < 1 ? 1 : fit < claim->most ? fit : claim->most;
+}
+
+void cwist_jq__redis_claim_plan_poll(const cwist_jq__claim *claim)
+{
+    cwist_jq__redis_claim *state = claim->impl;
+    cwist_jq__redis_lane *lane = &state->reader;
+
+    lane->read = true;
+    lane->most = count_to_ask(claim);
+    lane->tick = cwist_jq__redis_tick_due(claim->queue, TICK_GAP_MS);
+    if (!lane->tick && state->tick_next) {
+        lane->tick = true;
+        cwist_jq__redis_tick_begun(claim->queue);
+    }
+    state->polled_last = cwist_jq__passed(claim->deadline);
+}
+
 /* Decides what the reader sends next. GO_ON: send it. */
 static int plan_read(const cwist_jq__claim *claim, uint64_t until)
 {
     cwist_jq__redis_claim *state = claim->impl;
     cwist_jq__redis_lane *lane = &state->reader;
-    cwist_jq__redis_queue *own = cwist_jq__redis_of(claim->queue);
     bool over = cwist_jq__passed(claim->deadline);
     uint64_t left = cwist_jq__ms_left(claim->deadline);
 
     if ((over && state->polled_last && state->fresh) || cwist_jq__passed(state->limit)) {
         return finish(state);
     }
-    cwist_jq__lock(&own->lock);
-    lane->settle = !own->settled;
-    own->has_read = own->settled;
-    cwist_jq__unlock(&own->lock);
-    if (lane->settle) {
+    if (!cwist_jq__redis_claim_may_read(claim)) {
         /* Before a job is handed out, alone: an error here must not meet a claimed job. */
-        lane->tick = true;
+        lane->tick = lane->settle = true;
         cwist_jq__redis_tick_begun(claim->queue);
         return CWIST_JQ_GO_ON;
     }
@@ -211,18 +244,14 @@ static int plan_read(const cwist_jq__claim *claim, uint64_t until)
         }
         over = true;
     }
-    lane->read = true;
     if (state->fresh && !over) {
+        lane->read = true;
+        lane->most = count_to_ask(claim);
         left = left > BLOCK_EARLY_MS ? left - BLOCK_EARLY_MS : 1;
         lane->block_ms = left < BLOCK_MS ? left : BLOCK_MS;
         return CWIST_JQ_GO_ON;
     }
-    lane->tick = cwist_jq__redis_tick_due(claim->queue, TICK_GAP_MS);
-    if (!lane->tick && state->tick_next) {
-        lane->tick = true;
-        cwist_jq__redis_tick_begun(claim->queue);
-    }
-    state->polled_last = over;
+    cwist_jq__redis_claim_plan_poll(claim);
     return CWIST_JQ_GO_ON;
 }
 
@@ -282,13 +311,14 @@ static uint64_t wake_time(const cwist_jq__claim *claim, uint64_t until)
     return cwist_jq__earlier(wake, state->reader.overdue);
 }
 
-static int wait_reader(const cwist_jq__claim *claim, uint64_t until, cwist_jq__job **job)
+static int wait_reader(const cwist_jq__claim *claim, uint64_t until, cwist_jq__job **jobs,
+                       size_t *count)
 {
     cwist_jq__redis_claim *state = claim->impl;
     int status = cwist_jq__redis_lane_wait(claim, &state->reader, wake_time(claim, until), claim);
 
     if (status == CWIST_SUCCESS) {
-        status = take_answers(claim, job);
+        status = cwist_jq__redis_claim_take(claim, jobs, count);
         return status == CWIST_SUCCESS ? status : set_back(claim, status);
     }
     if (status != CWIST_JQ_PENDING) {
@@ -312,7 +342,7 @@ static int wait_reader(const cwist_jq__claim *claim, uint64_t until, cwist_jq__j
 static int take_tick(const cwist_jq__claim *claim)
 {
     cwist_jq__redis_claim *state = claim->impl;
-    const redisReply *reply = state->ticker.replies[0];
+    const redisReply *reply = cwist_jq__redis_lane_ticked(&state->ticker);
     bool group_gone = cwist_jq__redis_fault_of(reply) == CWIST_JQ_FAULT_NO_GROUP;
     bool full = cwist_jq__redis_fault_of(reply) == CWIST_JQ_FAULT_FULL;
     bool more = false;
@@ -365,7 +395,7 @@ static int wait_ticker(const cwist_jq__claim *claim)
 
 /* ---- a claim ---- */
 
-static int step(const cwist_jq__claim *claim, uint64_t until, cwist_jq__job **job)
+static int step(const cwist_jq__claim *claim, uint64_t until, cwist_jq__job **jobs, size_t *count)
 {
     cwist_jq__redis_claim *state = claim->impl;
     int status = CWIST_SUCCESS;
@@ -383,27 +413,35 @@ static int step(const cwist_jq__claim *claim, uint64_t until, cwist_jq__job **jo
             return set_back(claim, status);
         }
     }
-    return state->reader.link != NULL ? wait_reader(claim, until, job) : send_read(claim, until);
+    return state->reader.link != NULL ? wait_reader(claim, until, jobs, count)
+                                      : send_read(claim, until);
 }
 
-int cwist_jq__redis_claim_wait(cwist_jq__claim *claim, uint64_t until, cwist_jq__job **job)
+void cwist_jq__redis_claim_limit(const cwist_jq__claim *claim)
 {
     cwist_jq__redis_claim *state = claim->impl;
-    int status = CWIST_JQ_GO_ON;
+    const cwist_jq__conn *conn = claim->queue->conn;
 
-    *job = NULL;
     if (state->limit == 0) {
-        const cwist_jq__conn *conn = claim->queue->conn;
         state->limit =
             cwist_jq__passed(claim->deadline)
                 ? cwist_jq__after_ms(POLL_GRACE_MS + cwist_jq__redis_trips_ms(conn, POLL_TRIPS))
                 : cwist_jq__add_ms(claim->deadline,
                                    GRACE_MS + cwist_jq__redis_trips_ms(conn, GRACE_TRIPS));
     }
+}
+
+int cwist_jq__redis_claim_wait(cwist_jq__claim *claim, uint64_t until, cwist_jq__job **jobs,
+                               size_t *count)
+{
+    int status = CWIST_JQ_GO_ON;
+
+    *count = 0;
+    cwist_jq__redis_claim_limit(claim);
     while (status == CWIST_JQ_GO_ON) {
         status = cwist_jq__claim_check(claim);
         if (status == CWIST_SUCCESS) {
-            status = step(claim, until, job);
+            status = step(claim, until, jobs, count);
         }
     }
     return status;

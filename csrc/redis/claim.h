@@ -7,8 +7,6 @@
 /* Not a status for callers: the step is done, take the next. */
 #define CWIST_JQ_GO_ON 3
 
-#define CWIST_JQ_LANE_REPLIES 3
-
 /*
  * Commands under way on a link of their own, across slices. A claim has two lanes: one reads jobs
  * and may be blocked by the server, the other ticks meanwhile.
@@ -20,14 +18,16 @@ typedef struct cwist_jq__redis_lane {
     bool settle; /* the tick settles the visibility */
     bool reap;
     bool read;
-    uint64_t block_ms; /* 0: the read does not block */
+    size_t most;                      /* entries that the read asks for */
+    uint64_t block_ms;                /* 0: the read does not block */
+    const cwist_jq__redis_acks *acks; /* go before all else; NULL: none */
     /* what came of it */
     cwist_jq__redis_endpoint route;
     uint64_t overdue; /* no answer by then: the link is dead */
     uint64_t quiet;   /* the read had no answer at that moment */
     unsigned expected;
-    unsigned count;
-    redisReply *replies[CWIST_JQ_LANE_REPLIES];
+    bool sent; /* bytes left */
+    cwist_jq__redis_replies replies;
 } cwist_jq__redis_lane;
 
 typedef struct cwist_jq__redis_claim {
@@ -61,6 +61,20 @@ int cwist_jq__redis_lane_wait(const cwist_jq__claim *claim, cwist_jq__redis_lane
 bool cwist_jq__redis_lane_arriving(const cwist_jq__redis_lane *lane);
 /* Ends the lane, its link and its replies. */
 void cwist_jq__redis_lane_close(cwist_jq__redis_lane *lane);
+/* The answer of the tick, and of the read; both have come. */
+const redisReply *cwist_jq__redis_lane_ticked(const cwist_jq__redis_lane *lane);
+const redisReply *cwist_jq__redis_lane_answer(const cwist_jq__redis_lane *lane);
+
+/* claim.c */
+
+/* Sets when a claim that begins to wait stops waiting for answers. */
+void cwist_jq__redis_claim_limit(const cwist_jq__claim *claim);
+/* Whether the visibility is settled, so that jobs may be read; notes that they are. */
+bool cwist_jq__redis_claim_may_read(const cwist_jq__claim *claim);
+/* Says what the next read that does not block is sent with. */
+void cwist_jq__redis_claim_plan_poll(const cwist_jq__claim *claim);
+/* Takes in the reader's answers: as claim_wait(), GO_ON when no job is among them. */
+int cwist_jq__redis_claim_take(const cwist_jq__claim *claim, cwist_jq__job **jobs, size_t *count);
 
 /* claim_read.c: what an answer means. */
 
@@ -69,9 +83,12 @@ int cwist_jq__redis_make_group(const cwist_jq__claim *claim);
 /* Takes in a tick's answer. SUCCESS, GO_ON (send it once more), or what went wrong. */
 int cwist_jq__redis_take_tick(const cwist_jq__claim *claim, const cwist_jq__redis_lane *lane,
                               const redisReply *reply, bool *more);
-/* Takes in a read's answer. SUCCESS: *job. GO_ON: *empty tells whether there is none. */
+/*
+ * Takes in a read's answer. SUCCESS: the first *count of jobs. GO_ON: *empty tells whether there is
+ * none.
+ */
 int cwist_jq__redis_take_read(const cwist_jq__claim *claim, cwist_jq__redis_lane *lane,
-                              cwist_jq__job **job, bool *empty);
+                              cwist_jq__job **jobs, size_t *count, bool *empty);
 /* A fault in an answer as a claim sees it: AGAIN for all that may pass. */
 int cwist_jq__redis_claim_fault(const cwist_jq__claim *claim, const cwist_jq__redis_endpoint *from,
                                 const char *command, const redisReply *reply);

@@ -3,7 +3,7 @@
 #include "redis/claim.h"
 
 #define TICKER_MS 20
-#define UNBLOCK_MS 1000 /* a busy server may take so long to answer at all */
+#define UNBLOCK_MS 600  /* a busy server may take so long to answer at all */
 #define UNBLOCK_TRIPS 5 /* perhaps over a new link: TCP, TLS, handshake, the command */
 #define ANSWER_MS 200   /* how soon after it the read's answer comes */
 #define RECALL_MS 2000  /* the end of asking again */
@@ -28,7 +28,7 @@ static bool unblock(const cwist_jq__claim *claim, const cwist_jq__redis_link *li
         .deadline = cwist_jq__after_ms(
             UNBLOCK_MS + cwist_jq__redis_trips_ms(claim->queue->conn, UNBLOCK_TRIPS))};
     bool done = link->hello.client_id != 0 && cwist_jq__redis_try(&call) == CWIST_SUCCESS &&
-                cwist_jq__redis_is_number(call.replies[0]);
+                cwist_jq__redis_is_number(call.replies.at[0]);
 
     cwist_jq__redis_call_clear(&call);
     return done;
@@ -75,18 +75,19 @@ static int end_read(const cwist_jq__claim *claim, cwist_jq__redis_lane *lane)
     return status;
 }
 
-/* Calls the read back; a job that came with it is handed back. */
+/* Calls the read back; jobs that came with it are handed back. */
 static void recall(const cwist_jq__claim *claim)
 {
     cwist_jq__redis_claim *state = claim->impl;
     cwist_jq__redis_lane *lane = &state->reader;
-    cwist_jq__job *job = NULL;
+    cwist_jq__job *jobs[CWIST_JOB_BATCH_MAX];
+    size_t count = 0;
     bool empty = false;
 
     if (lane->read && end_read(claim, lane) == CWIST_SUCCESS &&
-        cwist_jq__redis_fault_of(lane->replies[lane->count - 1]) == CWIST_JQ_FAULT_NONE &&
-        cwist_jq__redis_take_read(claim, lane, &job, &empty) == CWIST_SUCCESS) {
-        cwist_jq__hand_back(claim->queue, &job, 1);
+        cwist_jq__redis_fault_of(cwist_jq__redis_lane_answer(lane)) == CWIST_JQ_FAULT_NONE &&
+        cwist_jq__redis_take_read(claim, lane, jobs, &count, &empty) == CWIST_SUCCESS) {
+        cwist_jq__hand_back(claim->queue, jobs, count);
     }
 }
 

@@ -8,7 +8,7 @@
 #define POLL_ANSWER_MS 2500
 #define STALL_MS 1000 /* no byte of a reply that has begun for so long: the server is gone */
 
-static void build_read(cwist_jq__redis_request *request, const cwist_jq__queue *queue,
+static void build_read(cwist_jq__redis_request *request, const cwist_jq__queue *queue, size_t most,
                        uint64_t block_ms)
 {
     cwist_jq__request_command(request, "XREADGROUP", block_ms != 0 ? 10 : 8);
@@ -16,7 +16,7 @@ static void build_read(cwist_jq__redis_request *request, const cwist_jq__queue *
     cwist_jq__request_text(request, CWIST_JQ_GROUP);
     cwist_jq__request_text(request, queue->consumer);
     cwist_jq__request_text(request, "COUNT");
-    cwist_jq__request_text(request, "1");
+    cwist_jq__request_number(request, most);
     if (block_ms != 0) {
         cwist_jq__request_text(request, "BLOCK");
         cwist_jq__request_number(request, block_ms);
@@ -29,6 +29,9 @@ static void build_read(cwist_jq__redis_request *request, const cwist_jq__queue *
 static void build_lane(cwist_jq__redis_request *request, cwist_jq__queue *queue,
                        const cwist_jq__redis_lane *lane)
 {
+    if (lane->acks != NULL) {
+        cwist_jq__redis_acks_build(request, lane->acks);
+    }
     if (lane->tick) {
         cwist_jq__redis_tick_build(request, queue, true, lane->settle);
     }
@@ -36,7 +39,7 @@ static void build_lane(cwist_jq__redis_request *request, cwist_jq__queue *queue,
         cwist_jq__redis_reap_build(request, queue);
     }
     if (lane->read) {
-        build_read(request, queue, lane->block_ms);
+        build_read(request, queue, lane->most, lane->block_ms);
     }
 }
 
@@ -44,8 +47,7 @@ int cwist_jq__redis_lane_start(const cwist_jq__claim *claim, cwist_jq__redis_lan
                                uint64_t deadline)
 {
     cwist_jq__queue *queue = claim->queue;
-    cwist_jq__redis_request request = {0};
-    bool complete = false;
+    size_t sent = 0;
 
     cwist_jq__redis_route_get(queue, &lane->route);
     int status = cwist_jq__redis_take(&lane->link, queue->conn, &lane->route, deadline, claim);
@@ -55,17 +57,17 @@ int cwist_jq__redis_lane_start(const cwist_jq__claim *claim, cwist_jq__redis_lan
         }
         return status;
     }
-    build_lane(&request, queue, lane);
-    lane->expected = request.commands;
-    lane->count = 0;
+    cwist_jq__request_reset(&lane->link->request);
+    build_lane(&lane->link->request, queue, lane);
+    lane->expected = lane->link->request.commands;
     lane->overdue =
         cwist_jq__after_ms(lane->block_ms != 0 ? lane->block_ms + ANSWER_MS : POLL_ANSWER_MS);
-    status = cwist_jq__redis_link_send(lane->link, &request, deadline, &complete);
+    status = cwist_jq__redis_link_send(lane->link, &lane->replies, deadline, &sent);
+    lane->sent = sent != 0;
     if (status != CWIST_SUCCESS) {
         cwist_jq__redis_drop(queue->conn, lane->link);
         lane->link = NULL;
     }
-    cwist_jq__request_clear(&request);
     return status;
 }
 
@@ -74,8 +76,8 @@ int cwist_jq__redis_lane_wait(const cwist_jq__claim *claim, cwist_jq__redis_lane
 {
     cwist_jq__conn *conn = claim->queue->conn;
 
-    while (lane->count < lane->expected) {
-        int status = cwist_jq__redis_link_read(lane->link, until, ask, &lane->replies[lane->count]);
+    while (lane->replies.count < lane->expected) {
+        int status = cwist_jq__redis_link_read(lane->link, until, ask);
         if (status == CWIST_JQ_PENDING || status == CWIST_ERROR_CLOSED ||
             status == CWIST_ERROR_INTERRUPTED) {
             return status;
@@ -83,10 +85,8 @@ int cwist_jq__redis_lane_wait(const cwist_jq__claim *claim, cwist_jq__redis_lane
         if (status != CWIST_SUCCESS) {
             cwist_jq__redis_drop(conn, lane->link);
             lane->link = NULL;
-            cwist_jq__redis_lane_close(lane);
             return status;
         }
-        lane->count++;
     }
     lane->quiet = lane->link->quiet;
     cwist_jq__redis_give(conn, lane->link);
@@ -103,8 +103,20 @@ bool cwist_jq__redis_lane_arriving(const cwist_jq__redis_lane *lane)
 void cwist_jq__redis_lane_close(cwist_jq__redis_lane *lane)
 {
     cwist_jq__redis_link_close(lane->link);
-    for (unsigned i = 0; i < lane->count; i++) {
-        cwist_jq__redis_reply_free(lane->replies[i]);
-    }
-    memset(lane, 0, sizeof *lane);
+    cwist_jq__replies_clear(&lane->replies);
+    lane->link = NULL;
+    lane->tick = lane->settle = lane->reap = lane->read = lane->sent = false;
+    lane->acks = NULL;
+    lane->block_ms = 0;
+    lane->expected = 0;
+}
+
+const redisReply *cwist_jq__redis_lane_ticked(const cwist_jq__redis_lane *lane)
+{
+    return lane->replies.at[lane->acks != NULL ? cwist_jq__redis_acks_replies(lane->acks) : 0];
+}
+
+const redisReply *cwist_jq__redis_lane_answer(const cwist_jq__redis_lane *lane)
+{
+    return lane->replies.at[lane->replies.count - 1];
 }

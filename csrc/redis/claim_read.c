@@ -58,7 +58,7 @@ int cwist_jq__redis_make_group(const cwist_jq__claim *claim)
     int status = cwist_jq__redis_try(&call);
 
     if (status == CWIST_SUCCESS) {
-        const redisReply *reply = call.replies[0];
+        const redisReply *reply = call.replies.at[0];
         if (reply->type != REDIS_REPLY_ERROR) {
             (void)group_seen(queue, true);
             if (seen) {
@@ -117,29 +117,40 @@ int cwist_jq__redis_take_tick(const cwist_jq__claim *claim, const cwist_jq__redi
 
 /* ---- reads ---- */
 
-static void free_body(void *body)
+/* Entries that were deleted while pending: an entry without fields. */
+static bool is_ghost(const redisReply *entry)
 {
-    freeReplyObject(body);
+    return entry->type == REDIS_REPLY_ARRAY && entry->elements == 2 &&
+           entry->element[1]->type == REDIS_REPLY_NIL;
 }
 
-static void build_clear_ghost(cwist_jq__redis_request *request, const cwist_jq__redis_call *call)
+static void build_clear_ghosts(cwist_jq__redis_request *request, const cwist_jq__redis_call *call)
 {
-    const cwist_jq__delivery *ghost = call->input;
+    const redisReply *entries = call->input;
+    size_t ghosts = 0;
 
-    cwist_jq__request_command(request, "XACK", 3);
+    for (size_t i = 0; i < entries->elements; i++) {
+        ghosts += is_ghost(entries->element[i]) ? 1 : 0;
+    }
+    cwist_jq__request_command(request, "XACK", 2 + ghosts);
     cwist_jq__request_text(request, cwist_jq__redis_of(call->queue)->keys.stream);
     cwist_jq__request_text(request, CWIST_JQ_GROUP);
-    cwist_jq__request_bytes(request, ghost->receipt, ghost->receipt_len);
+    for (size_t i = 0; i < entries->elements; i++) {
+        if (is_ghost(entries->element[i])) {
+            const redisReply *id = entries->element[i]->element[0];
+            cwist_jq__request_bytes(request, id->str, id->len);
+        }
+    }
 }
 
-/* Takes an entry that was deleted while pending off the list; when that fails, a tick does it. */
-static void clear_ghost(const cwist_jq__claim *claim, const cwist_jq__delivery *ghost)
+/* Takes the ghosts off the pending list; when that fails, a tick does it. */
+static void clear_ghosts(const cwist_jq__claim *claim, const redisReply *entries)
 {
     cwist_jq__redis_call call = {
         .conn = claim->queue->conn,
         .queue = claim->queue,
-        .build = build_clear_ghost,
-        .input = ghost,
+        .build = build_clear_ghosts,
+        .input = entries,
         .deadline =
             cwist_jq__after_ms(CWIST_JQ_SLICE_MS + cwist_jq__redis_trips_ms(claim->queue->conn, 1)),
         .claim = claim};
@@ -147,36 +158,59 @@ static void clear_ghost(const cwist_jq__claim *claim, const cwist_jq__delivery *
     cwist_jq__redis_call_clear(&call);
 }
 
-int cwist_jq__redis_take_read(const cwist_jq__claim *claim, cwist_jq__redis_lane *lane,
-                              cwist_jq__job **job, bool *empty)
+/* Makes the job of an entry. PENDING: it is a ghost. */
+static int make_job(cwist_jq__queue *queue, const redisReply *entry, uint64_t lease_starts,
+                    cwist_jq__job **job)
 {
-    cwist_jq__queue *queue = claim->queue;
+    const redisReply *payload = NULL;
     cwist_jq__delivery delivery;
-    redisReply *reply = lane->replies[lane->count - 1];
+    int status = cwist_jq__redis_parse_entry(entry, &delivery, &payload);
+
+    if (status != CWIST_SUCCESS) {
+        return status;
+    }
+    delivery.lease_starts = lease_starts;
+    delivery.lease_ends = cwist_jq__add_ms(lease_starts, cwist_jq__lease_ms(queue));
+    if (payload != NULL) {
+        cwist_jq__redis_note_size(cwist_jq__redis_of(queue), payload->len);
+        delivery.body = cwist_jq__replies_keep(payload);
+        delivery.body_free = cwist_jq__free;
+    }
+    return cwist_jq__job_new(job, queue, &delivery);
+}
+
+int cwist_jq__redis_take_read(const cwist_jq__claim *claim, cwist_jq__redis_lane *lane,
+                              cwist_jq__job **jobs, size_t *count, bool *empty)
+{
+    const redisReply *reply = cwist_jq__redis_lane_answer(lane);
     cwist_jq__redis_fault fault = cwist_jq__redis_fault_of(reply);
+    const redisReply *entries = NULL;
+    bool ghosts = false;
 
     *empty = false;
+    *count = 0;
     if (fault == CWIST_JQ_FAULT_NO_GROUP) {
         return cwist_jq__redis_make_group(claim);
     }
     if (fault != CWIST_JQ_FAULT_NONE) {
         return cwist_jq__redis_claim_fault(claim, &lane->route, "XREADGROUP", reply);
     }
-    int status = cwist_jq__redis_parse_read(reply, &delivery);
-    if (status == CWIST_JQ_PENDING) {
-        *empty = delivery.receipt == NULL;
-        if (!*empty) {
-            clear_ghost(claim, &delivery);
+    int status = cwist_jq__redis_parse_read(reply, lane->most, &entries);
+    for (size_t i = 0; status == CWIST_SUCCESS && entries != NULL && i < entries->elements; i++) {
+        status = make_job(claim->queue, entries->element[i], lane->quiet, &jobs[*count]);
+        if (status == CWIST_SUCCESS) {
+            ++*count;
+        } else if (status == CWIST_JQ_PENDING) {
+            ghosts = true;
+            status = CWIST_SUCCESS;
         }
-        return CWIST_JQ_GO_ON;
     }
-    if (status != CWIST_SUCCESS) {
-        return status;
+    if (ghosts) {
+        clear_ghosts(claim, entries);
     }
-    delivery.lease_starts = lane->quiet;
-    delivery.lease_ends = cwist_jq__add_ms(lane->quiet, cwist_jq__lease_ms(queue));
-    delivery.body = reply;
-    delivery.body_free = free_body;
-    lane->replies[lane->count - 1] = NULL;
-    return cwist_jq__job_new(job, queue, &delivery);
+    if (*count != 0) {
+        return CWIST_SUCCESS; /* entries behind a failure come back when their lease ends */
+    }
+    *empty = entries == NULL;
+    return status == CWIST_SUCCESS ? CWIST_JQ_GO_ON : status;
 }

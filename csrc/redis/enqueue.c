@@ -1,7 +1,7 @@
 /*
- * Enqueue is a plain XADD, as any client may do it. When this handle has not run the recovery for
- * a while, it goes before the XADD in the same round trip: then a job that lapsed or came due joins
- * the queue before the new one, even while all workers are busy.
+ * Enqueue is a plain XADD for each job, as any client may do it. When this handle has not run the
+ * recovery for a while, it goes before the first XADD in the same round trip: then a job that
+ * lapsed or came due joins the queue before the new one, even while all workers are busy.
  */
 #include <string.h>
 
@@ -10,29 +10,53 @@
 #define TICK_GAP_MS 200
 
 typedef struct {
-    const void *payload;
-    size_t len;
-    const char *type;
-} job_input;
+    const cwist_job_item_t *items;
+    cwist_job_stored_t *stored;
+} batch;
 
-static void build_enqueue(cwist_jq__redis_request *request, const cwist_jq__redis_call *call)
+static void build_item(cwist_jq__redis_request *request, const cwist_jq__redis_work *work,
+                       size_t item, bool whole)
 {
-    const job_input *job = call->input;
+    static const char payload_name[] = "$7\r\npayload\r\n";
+    const batch *all = work->input;
+    const cwist_job_item_t *job = &all->items[item];
+    const char *head = cwist_jq__redis_of(work->queue)->keys.xadd;
 
-    if (call->skip != 0) {
-        cwist_jq__redis_tick_build(request, call->queue, false, false);
-    }
-    cwist_jq__request_command(request, "XADD", 6);
-    cwist_jq__request_text(request, cwist_jq__redis_of(call->queue)->keys.stream);
-    cwist_jq__request_text(request, "*");
-    cwist_jq__request_text(request, "type");
+    (void)whole;
+    cwist_jq__request_name(request, "XADD");
+    cwist_jq__request_raw(request, head, strlen(head));
     cwist_jq__request_text(request, job->type != NULL ? job->type : "");
-    cwist_jq__request_text(request, "payload");
+    cwist_jq__request_raw(request, payload_name, sizeof payload_name - 1);
     cwist_jq__request_borrow(request, job->payload, job->len);
 }
 
+int cwist_jq__redis_take_id(const redisReply *reply, char id[CWIST_JOB_ID_SIZE])
+{
+    if (!cwist_jq__redis_is_text(reply) || reply->len >= CWIST_JOB_ID_SIZE) {
+        return cwist_jq__redis_odd_reply("XADD");
+    }
+    memcpy(id, reply->str, reply->len + 1);
+    return CWIST_SUCCESS;
+}
+
+static int take_item(const cwist_jq__redis_work *work, size_t item, const redisReply *reply,
+                     bool unanswered)
+{
+    const batch *all = work->input;
+
+    (void)unanswered;
+    return cwist_jq__redis_take_id(reply, all->stored[item].id);
+}
+
+static void note_item(const cwist_jq__redis_work *work, size_t item, int code)
+{
+    const batch *all = work->input;
+
+    all->stored[item].code = code;
+}
+
 /* The recovery is a favour: what goes wrong with it is no concern of the enqueue. */
-static bool tick_wanted(cwist_jq__queue *queue)
+bool cwist_jq__redis_tick_wanted(cwist_jq__queue *queue)
 {
     cwist_jq__redis_queue *own = cwist_jq__redis_of(queue);
 
@@ -42,7 +66,7 @@ static bool tick_wanted(cwist_jq__queue *queue)
     return !denied && cwist_jq__redis_tick_due(queue, TICK_GAP_MS);
 }
 
-static void take_tick(cwist_jq__queue *queue, const redisReply *reply)
+void cwist_jq__redis_tick_favour(cwist_jq__queue *queue, const redisReply *reply)
 {
     cwist_jq__redis_queue *own = cwist_jq__redis_of(queue);
     cwist_jq__redis_ticked ticked;
@@ -54,35 +78,47 @@ static void take_tick(cwist_jq__queue *queue, const redisReply *reply)
     }
 }
 
-int cwist_jq__redis_enqueue(cwist_jq__queue *queue, const void *payload, size_t len,
-                            const char *type, uint64_t deadline, char *id)
+void cwist_jq__redis_note_size(cwist_jq__redis_queue *own, size_t len)
+{
+    size_t seen = atomic_load_explicit(&own->payload_size, memory_order_relaxed);
+
+    /* A larger one counts at once, smaller ones little by little. */
+    if (len > seen || len < seen - seen / 8) {
+        atomic_store_explicit(&own->payload_size, len > seen ? len : seen - seen / 64,
+                              memory_order_relaxed);
+    }
+}
+
+int cwist_jq__redis_check_size(cwist_jq__queue *queue, const cwist_job_item_t *item)
 {
     const cwist_jq__redis_server *server = queue->conn->impl;
-    job_input job = {payload, len, type};
-    cwist_jq__redis_call call = {.conn = queue->conn,
-                                 .queue = queue,
-                                 .build = build_enqueue,
-                                 .input = &job,
-                                 .deadline = deadline};
 
-    if (len > server->payload_limit) {
+    if (item->len > server->payload_limit) {
         return cwist_jq__fail(CWIST_ERROR_TOO_LARGE,
-                              "the payload has %zu bytes; allowed at this server: %zu", len,
+                              "the payload has %zu bytes; allowed at this server: %zu", item->len,
                               server->payload_limit);
     }
-    call.skip = tick_wanted(queue) ? 1 : 0;
-    int status = cwist_jq__redis_run(&call);
-    if (status == CWIST_SUCCESS) {
-        const redisReply *reply = call.replies[call.skip];
-        if (call.skip != 0) {
-            take_tick(queue, call.replies[0]);
-        }
-        if (cwist_jq__redis_is_text(reply) && reply->len < CWIST_JOB_ID_SIZE) {
-            memcpy(id, reply->str, reply->len + 1);
-        } else {
-            status = cwist_jq__redis_odd_reply("XADD");
-        }
+    return CWIST_SUCCESS;
+}
+
+int cwist_jq__redis_enqueue(cwist_jq__queue *queue, const cwist_job_item_t *items, size_t count,
+                            bool all_or_none, uint64_t deadline, cwist_job_stored_t *stored)
+{
+    batch all = {items, stored};
+    cwist_jq__redis_work work = {.queue = queue,
+                                 .deadline = deadline,
+                                 .command = "XADD",
+                                 .input = &all,
+                                 .build = build_item,
+                                 .take = take_item,
+                                 .note = note_item};
+
+    for (size_t i = 0; i < count; i++) {
+        cwist_jq__redis_note_size(cwist_jq__redis_of(queue), items[i].len);
     }
-    cwist_jq__redis_call_clear(&call);
-    return status;
+    if (all_or_none && count > 1) {
+        return cwist_jq__redis_store(queue, items, count, deadline, stored);
+    }
+    work.tick = cwist_jq__redis_tick_wanted(queue);
+    return cwist_jq__redis_run_pieces(&work, count);
 }

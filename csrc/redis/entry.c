@@ -138,8 +138,11 @@ static void judge_fields(cwist_jq__delivery *delivery, const known_fields *found
     delivery->malformed = broken;
 }
 
-static int parse_entry(const redisReply *entry, cwist_jq__delivery *delivery)
+int cwist_jq__redis_parse_entry(const redisReply *entry, cwist_jq__delivery *delivery,
+                                const redisReply **payload)
 {
+    memset(delivery, 0, sizeof *delivery);
+    *payload = NULL;
     if (entry->type != REDIS_REPLY_ARRAY || entry->elements != 2 ||
         !cwist_jq__redis_is_text(entry->element[0]) ||
         !is_entry_id(entry->element[0]->str, entry->element[0]->len)) {
@@ -159,15 +162,21 @@ static int parse_entry(const redisReply *entry, cwist_jq__delivery *delivery)
         return cwist_jq__redis_odd_reply("XREADGROUP");
     }
     judge_fields(delivery, &found);
+    *payload = found.payload;
     return CWIST_SUCCESS;
 }
 
-int cwist_jq__redis_parse_read(const redisReply *reply, cwist_jq__delivery *delivery)
+static bool is_none(const redisReply *reply)
 {
-    memset(delivery, 0, sizeof *delivery);
-    if (reply->type == REDIS_REPLY_NIL ||
-        (reply->type == REDIS_REPLY_ARRAY && reply->elements == 0)) {
-        return CWIST_JQ_PENDING;
+    return reply->type == REDIS_REPLY_NIL ||
+           (reply->type == REDIS_REPLY_ARRAY && reply->elements == 0);
+}
+
+int cwist_jq__redis_parse_read(const redisReply *reply, size_t most, const redisReply **entries)
+{
+    *entries = NULL;
+    if (is_none(reply)) {
+        return CWIST_SUCCESS;
     }
     if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 1) {
         return cwist_jq__redis_odd_reply("XREADGROUP");
@@ -176,13 +185,13 @@ int cwist_jq__redis_parse_read(const redisReply *reply, cwist_jq__delivery *deli
     if (stream->type != REDIS_REPLY_ARRAY || stream->elements != 2) {
         return cwist_jq__redis_odd_reply("XREADGROUP");
     }
-    const redisReply *entries = stream->element[1];
-    if (entries->type == REDIS_REPLY_NIL ||
-        (entries->type == REDIS_REPLY_ARRAY && entries->elements == 0)) {
-        return CWIST_JQ_PENDING;
+    const redisReply *found = stream->element[1];
+    if (is_none(found)) {
+        return CWIST_SUCCESS;
     }
-    if (entries->type != REDIS_REPLY_ARRAY || entries->elements != 1) {
+    if (found->type != REDIS_REPLY_ARRAY || found->elements > most) {
         return cwist_jq__redis_odd_reply("XREADGROUP");
     }
-    return parse_entry(entries->element[0], delivery);
+    *entries = found;
+    return CWIST_SUCCESS;
 }

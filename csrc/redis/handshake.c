@@ -69,17 +69,19 @@ static void read_info(cwist_jq__redis_hello *hello, const redisReply *reply)
     hello->cluster = strstr(reply->str, "redis_mode:cluster") != NULL;
 }
 
-/* Sends one request and reads its replies; the first error that is not for HELLO ends it. */
-static int exchange(cwist_jq__redis_link *link, cwist_jq__redis_request *request, uint64_t deadline,
-                    const cwist_jq__claim *claim, redisReply **last)
+/*
+ * Sends the link's request and reads its replies; the first error that is not for the last command
+ * ends it.
+ */
+static int exchange(cwist_jq__redis_link *link, cwist_jq__redis_replies *replies, uint64_t deadline,
+                    const cwist_jq__claim *claim)
 {
-    bool complete = false;
-    int status = cwist_jq__redis_link_send(link, request, deadline, &complete);
+    const cwist_jq__redis_request *request = &link->request;
+    size_t sent = 0;
+    int status = cwist_jq__redis_link_send(link, replies, deadline, &sent);
 
-    *last = NULL;
     for (unsigned i = 0; i < request->commands && status == CWIST_SUCCESS; i++) {
-        cwist_jq__redis_reply_free(*last);
-        status = cwist_jq__redis_link_read(link, deadline, claim, last);
+        status = cwist_jq__redis_link_read(link, deadline, claim);
         if (status == CWIST_JQ_PENDING) {
             status = cwist_jq__fail(CWIST_ERROR_IO, "the server accepts the connection and does "
                                                     "not answer");
@@ -90,16 +92,17 @@ static int exchange(cwist_jq__redis_link *link, cwist_jq__redis_request *request
         if (status != CWIST_SUCCESS) {
             break;
         }
-        cwist_jq__redis_fault fault = cwist_jq__redis_fault_of(*last);
+        const redisReply *reply = replies->at[i];
+        cwist_jq__redis_fault fault = cwist_jq__redis_fault_of(reply);
         if (fault == CWIST_JQ_FAULT_NONE) {
             continue;
         }
         if (strcmp(request->names[i], "AUTH") == 0 && fault != CWIST_JQ_FAULT_AGAIN) {
             fault = CWIST_JQ_FAULT_DENIED;
         }
-        bool login_missing = strncmp((*last)->str, "NOAUTH", 6) == 0;
+        bool login_missing = strncmp(reply->str, "NOAUTH", 6) == 0;
         if (i + 1 < request->commands || fault == CWIST_JQ_FAULT_AGAIN || login_missing) {
-            status = cwist_jq__redis_fault_fail(fault, request->names[i], *last);
+            status = cwist_jq__redis_fault_fail(fault, request->names[i], reply);
         }
     }
     return status;
@@ -119,31 +122,35 @@ static int check_version(const cwist_jq__redis_hello *hello)
                           hello->version);
 }
 
+static const redisReply *last_reply(const cwist_jq__redis_replies *replies)
+{
+    return replies->at[replies->count - 1];
+}
+
 static int shake_hands(cwist_jq__redis_link *link, const cwist_jq__url *url, uint64_t deadline,
                        const cwist_jq__claim *claim)
 {
-    cwist_jq__redis_request request = {0};
-    redisReply *reply = NULL;
+    cwist_jq__redis_request *request = &link->request;
+    cwist_jq__redis_replies replies = {0};
 
-    build_handshake(&request, url);
-    int status = exchange(link, &request, deadline, claim, &reply);
-    if (status == CWIST_SUCCESS && cwist_jq__redis_fault_of(reply) != CWIST_JQ_FAULT_NONE) {
-        cwist_jq__redis_reply_free(reply);
-        cwist_jq__request_clear(&request);
-        cwist_jq__request_command(&request, "INFO", 1);
-        cwist_jq__request_text(&request, "server");
-        status = exchange(link, &request, deadline, claim, &reply);
+    build_handshake(request, url);
+    int status = exchange(link, &replies, deadline, claim);
+    if (status == CWIST_SUCCESS &&
+        cwist_jq__redis_fault_of(last_reply(&replies)) != CWIST_JQ_FAULT_NONE) {
+        cwist_jq__request_reset(request);
+        cwist_jq__request_command(request, "INFO", 1);
+        cwist_jq__request_text(request, "server");
+        status = exchange(link, &replies, deadline, claim);
         if (status == CWIST_SUCCESS) {
-            read_info(&link->hello, reply);
+            read_info(&link->hello, last_reply(&replies));
         }
     } else if (status == CWIST_SUCCESS) {
-        read_hello(&link->hello, reply);
+        read_hello(&link->hello, last_reply(&replies));
     }
     if (status == CWIST_SUCCESS) {
         status = check_version(&link->hello);
     }
-    cwist_jq__redis_reply_free(reply);
-    cwist_jq__request_clear(&request);
+    cwist_jq__replies_clear(&replies);
     return status;
 }
 

@@ -6,6 +6,7 @@
 #include "redis/redis.h"
 
 #define IDLE_MAX 64
+#define REST_NS 100000   /* a link that rested less is not looked at: it has just answered */
 #define TRIP_MAX_MS 1000 /* a server that is slower was only busy when it was asked */
 
 static cwist_jq__redis_server *server_of(const cwist_jq__conn *conn)
@@ -32,6 +33,13 @@ uint64_t cwist_jq__redis_trips_ms(const cwist_jq__conn *conn, unsigned trips)
     return trips * (one < TRIP_MAX_MS ? one : TRIP_MAX_MS);
 }
 
+static uint64_t rested(const cwist_jq__redis_link *link)
+{
+    uint64_t now = cwist_jq__now();
+
+    return now > link->heard ? now - link->heard : 0;
+}
+
 cwist_jq__redis_link *cwist_jq__redis_take_idle(cwist_jq__conn *conn,
                                                 const cwist_jq__redis_endpoint *endpoint)
 {
@@ -49,7 +57,7 @@ cwist_jq__redis_link *cwist_jq__redis_take_idle(cwist_jq__conn *conn,
             server->idle_count--;
         }
         cwist_jq__unlock(&server->lock);
-        if (link == NULL || cwist_jq__redis_link_is_idle(link)) {
+        if (link == NULL || rested(link) < REST_NS || cwist_jq__redis_link_is_idle(link)) {
             return link;
         }
         /* The server ended it while it was at rest; so it did with the others, most likely. */

@@ -2,11 +2,12 @@
  * What the files of the Redis backend share.
  *
  *   request.c    commands as bytes             handshake.c  a new link, ready for use
- *   link.c       one connection                pool.c       links at rest
- *   reply.c      what an error answer means    route.c      the right node of a cluster
- *   call.c       one exchange, and retrying    entry.c      a stream entry becomes a delivery
- *   tick.c       recovery and its timetable    claim.c, claim_*.c   claims
- *   enqueue.c, settle.c, backend.c             the operations
+ *   replies.c    replies in few blocks         pool.c       links at rest
+ *   link.c       one connection                route.c      the right node of a cluster
+ *   reply.c      what an error answer means    entry.c      a stream entry becomes a delivery
+ *   call.c       one exchange, and retrying    tick.c       recovery and its timetable
+ *   piece.c      many items in one exchange    claim.c, claim_*.c   claims
+ *   enqueue.c, store.c, ack.c, settle.c, backend.c          the operations
  *
  * Besides the codes of the public headers a function may return CWIST_JQ_AGAIN: the server refused
  * for now. Who retries turns it into REFUSED when the deadline comes.
@@ -26,32 +27,80 @@
 
 /* ---- requests (request.c): any error sticks and is told by sending ---- */
 
-#define CWIST_JQ_REDIS_PIPELINE 8
+#define CWIST_JQ_REDIS_NAMES 8
+#define CWIST_JQ_REDIS_BORROWED 128
+
+/* Bytes of the caller's that are sent from where they stand. */
+typedef struct cwist_jq__redis_borrowed {
+    const void *data;
+    size_t len;
+    size_t at; /* their place in the request's own bytes */
+} cwist_jq__redis_borrowed;
 
 /* Commands written one behind the other. Start with a zeroed struct. */
 typedef struct cwist_jq__redis_request {
     char *data;
     size_t len;
     size_t cap;
-    const void *borrowed; /* a long argument that is sent from where it stands */
-    size_t borrowed_len;
-    size_t borrowed_at; /* its place in data */
-    const char *names[CWIST_JQ_REDIS_PIPELINE];
+    size_t borrowed_len; /* of all parts */
+    unsigned borrowed;
     unsigned commands;
     bool failed;
+    const char *names[CWIST_JQ_REDIS_NAMES]; /* of the first commands */
+    cwist_jq__redis_borrowed parts[CWIST_JQ_REDIS_BORROWED];
 } cwist_jq__redis_request;
 
 void cwist_jq__request_clear(cwist_jq__redis_request *request);
+/* Empties the request and keeps its memory for the next, unless that is much. */
+void cwist_jq__request_reset(cwist_jq__redis_request *request);
 /* Begins a command of so many arguments, the name not counted; name is a static text. */
 void cwist_jq__request_command(cwist_jq__redis_request *request, const char *name, size_t args);
 void cwist_jq__request_bytes(cwist_jq__redis_request *request, const void *data, size_t len);
 void cwist_jq__request_text(cwist_jq__redis_request *request, const char *text);
 void cwist_jq__request_number(cwist_jq__redis_request *request, uint64_t number);
-/* An argument that is only borrowed until the request was sent when it is long. One per request. */
+/* An argument that is only borrowed until the request was sent when it is long. */
 void cwist_jq__request_borrow(cwist_jq__redis_request *request, const void *data, size_t len);
+/* Notes a command whose bytes follow by request_raw(), as they stand on the wire. */
+void cwist_jq__request_name(cwist_jq__redis_request *request, const char *name);
+void cwist_jq__request_raw(cwist_jq__redis_request *request, const void *data, size_t len);
 /* Begins a call of a script; its keys and args follow. By digest, or whole when `whole`. */
 void cwist_jq__request_script(cwist_jq__redis_request *request,
                               const cwist_jq__redis_script *script, bool whole, size_t args);
+/* The name of a command, for texts; of those behind the first few, that of the last of these. */
+const char *cwist_jq__request_name_of(const cwist_jq__redis_request *request, unsigned command);
+
+/* All bytes so far, borrowed ones too. */
+static inline size_t cwist_jq__request_size(const cwist_jq__redis_request *request)
+{
+    return request->len + request->borrowed_len;
+}
+
+/* ---- replies (replies.c): those of one exchange, freed together ---- */
+
+typedef struct cwist_jq__redis_block cwist_jq__redis_block;
+
+/* Start with a zeroed struct, which holds no memory. It must not move while a link reads into it.
+ */
+typedef struct cwist_jq__redis_replies {
+    redisReply **at; /* in the order of the commands */
+    unsigned count;  /* how many have come */
+    cwist_jq__redis_block *blocks;
+    cwist_jq__redis_block *longs; /* long strings, each by itself */
+    char *free;
+    size_t left;
+    size_t next_block;
+} cwist_jq__redis_replies;
+
+/* Makes room for the replies to so many commands. False: no memory. */
+bool cwist_jq__replies_begin(cwist_jq__redis_replies *replies, unsigned commands);
+void cwist_jq__replies_clear(cwist_jq__redis_replies *replies);
+/*
+ * Takes the block of a long string out of its replies: cwist_jq__free() it. NULL when the string is
+ * short: it must be copied.
+ */
+void *cwist_jq__replies_keep(const redisReply *reply);
+/* A reader whose privdata is to be the replies that it reads into. NULL: no memory. */
+redisReader *cwist_jq__replies_reader(void);
 
 /* ---- links (link.c): one connection, one user at a time ---- */
 
@@ -80,11 +129,13 @@ typedef struct cwist_jq__redis_link {
     redisReader *reader;
     cwist_jq__redis_endpoint endpoint;
     cwist_jq__redis_hello hello;
-    unsigned generation;  /* of the pool when it was made */
-    unsigned outstanding; /* replies that have not come */
-    bool partial;         /* part of the next reply has come */
-    uint64_t quiet;       /* the last moment when nothing of the next reply had come */
-    uint64_t heard;       /* when bytes came last */
+    unsigned generation;             /* of the pool when it was made */
+    unsigned outstanding;            /* replies that have not come */
+    bool partial;                    /* part of the next reply has come */
+    uint64_t quiet;                  /* the last moment when nothing of the next reply had come */
+    uint64_t heard;                  /* when bytes came last */
+    bool slow;                       /* the answer did not come at once */
+    cwist_jq__redis_request request; /* at hand for whoever has the link */
     char chunk[16384];
 } cwist_jq__redis_link;
 
@@ -95,17 +146,17 @@ void cwist_jq__redis_link_close(cwist_jq__redis_link *link); /* NULL is allowed 
 /* True when the server has neither closed the idle link nor sent something unasked. */
 bool cwist_jq__redis_link_is_idle(cwist_jq__redis_link *link);
 /*
- * Sends. *complete tells whether all bytes left; when they did not, no command was executed but
- * perhaps some before the last.
+ * Sends the link's request; the answers will go to `replies`. *sent: how many bytes left. A command
+ * of which not all bytes left was not executed.
  */
-int cwist_jq__redis_link_send(cwist_jq__redis_link *link, const cwist_jq__redis_request *request,
-                              uint64_t deadline, bool *complete);
+int cwist_jq__redis_link_send(cwist_jq__redis_link *link, cwist_jq__redis_replies *replies,
+                              uint64_t deadline, size_t *sent);
 /*
- * Reads the next reply, which is the caller's to free. PENDING at the deadline: the link is as good
+ * Reads the next reply into the replies given to send. PENDING at the deadline: the link is as good
  * as before. With a claim it looks up every slice and may return what cwist_jq__claim_check() says.
  */
 int cwist_jq__redis_link_read(cwist_jq__redis_link *link, uint64_t deadline,
-                              const cwist_jq__claim *claim, redisReply **reply);
+                              const cwist_jq__claim *claim);
 
 /* ---- handshake.c ---- */
 
@@ -170,7 +221,6 @@ int cwist_jq__redis_fault_fail(cwist_jq__redis_fault fault, const char *command,
 void cwist_jq__redis_keep_text(char text[CWIST_JQ_REDIS_TEXT_SIZE]);
 /* PROTOCOL, naming the command whose reply had an unexpected shape. */
 int cwist_jq__redis_odd_reply(const char *command);
-void cwist_jq__redis_reply_free(redisReply *reply); /* NULL is allowed */
 bool cwist_jq__redis_is_number(const redisReply *reply);
 /* A string reply with bytes, not nil or an error. */
 bool cwist_jq__redis_is_text(const redisReply *reply);
@@ -184,6 +234,7 @@ typedef struct cwist_jq__redis_keys {
     char *dead;
     char *dead_body;
     char *conf;
+    char *xadd; /* the bytes of an XADD up to its fields */
 } cwist_jq__redis_keys;
 
 #define CWIST_JQ_REDIS_CURSOR_SIZE 48
@@ -202,6 +253,7 @@ typedef struct cwist_jq__redis_queue {
     uint64_t tick_credit; /* see tick.c */
     uint64_t next_reap;   /* when to look for consumers left behind */
     char cursor[CWIST_JQ_REDIS_CURSOR_SIZE];
+    _Atomic size_t payload_size; /* of the larger jobs lately */
 } cwist_jq__redis_queue;
 
 static inline cwist_jq__redis_queue *cwist_jq__redis_of(const cwist_jq__queue *queue)
@@ -235,17 +287,28 @@ struct cwist_jq__redis_call {
     unsigned skip;                /* the errors of so many first replies do not matter */
     bool whole;                   /* send scripts whole */
     /* results */
-    redisReply *replies[CWIST_JQ_REDIS_PIPELINE];
-    unsigned count;
-    const char *names[CWIST_JQ_REDIS_PIPELINE];
-    bool sent;                      /* the last try left completely */
+    cwist_jq__redis_replies replies;
+    const char *names[CWIST_JQ_REDIS_NAMES];
+    size_t size;                    /* of the last try's request, in bytes */
+    size_t sent;                    /* how many of them left */
     uint64_t started;               /* when the last try began */
     bool unanswered;                /* a try before was sent and not answered */
     cwist_jq__redis_endpoint route; /* where the last try went */
 };
 
-/* One try. SUCCESS: all replies are there, whatever they say. */
+/* One try. SUCCESS: all replies are there, whatever they say; else those that came before. */
 int cwist_jq__redis_try(cwist_jq__redis_call *call);
+/* Whether all bytes of the last try left: the server may have executed everything. */
+static inline bool cwist_jq__redis_all_sent(const cwist_jq__redis_call *call)
+{
+    return call->size != 0 && call->sent == call->size;
+}
+/*
+ * Acts on an error answer of the call: follows a move, forgets stale links, asks for the script
+ * whole. Sets the text. AGAIN: try once more, *at_once without waiting.
+ */
+int cwist_jq__redis_consider(cwist_jq__redis_call *call, const char *command,
+                             const redisReply *reply, bool *at_once);
 /*
  * Tries until the deadline. SUCCESS: no reply that matters is an error. NO_GROUP is told as
  * LEASE_LOST: who needs the group for anything but a claim held a lease in it.
@@ -254,14 +317,75 @@ int cwist_jq__redis_run(cwist_jq__redis_call *call);
 /* Frees the replies. */
 void cwist_jq__redis_call_clear(cwist_jq__redis_call *call);
 
+/* How repeated tries keep apart. */
+typedef struct cwist_jq__redis_pace {
+    cwist_jq__backoff backoff;
+    unsigned moves;
+    bool refused;
+    char refusal[CWIST_JQ_REDIS_TEXT_SIZE]; /* the server's last, when refused */
+} cwist_jq__redis_pace;
+
+static inline void cwist_jq__redis_pace_begin(cwist_jq__redis_pace *pace)
+{
+    pace->backoff.tries = 0;
+    pace->moves = 0;
+    pace->refused = false;
+}
+/*
+ * Waits after a try that ended with AGAIN or IO. A try that the deadline cut short says little:
+ * then it returns AGAIN with what the server answered to the one before; else `status`.
+ */
+int cwist_jq__redis_pause(cwist_jq__redis_pace *pace, const cwist_jq__redis_call *call, int status,
+                          bool at_once);
+/* The code of a call that will not be repeated, its reply lost; adds to the text. */
+int cwist_jq__redis_unknown(void);
+/* The code at the deadline, by that of the last try; adds to the text. */
+int cwist_jq__redis_give_up(bool unanswered, int status);
+
+/* ---- many items (piece.c) ---- */
+
+/*
+ * A command for each of many items. They go in pieces of a bounded size, one round trip a piece;
+ * each item has a result of its own.
+ */
+typedef struct cwist_jq__redis_work cwist_jq__redis_work;
+struct cwist_jq__redis_work {
+    cwist_jq__queue *queue;
+    uint64_t deadline;
+    const char *command; /* for texts */
+    bool repeatable;     /* sending one twice is harmless */
+    bool tick;           /* the recovery goes before the first piece */
+    const void *input;
+    /* Writes the command of an item. */
+    void (*build)(cwist_jq__redis_request *request, const cwist_jq__redis_work *work, size_t item,
+                  bool whole);
+    /* What an answer that is no error means; `unanswered`: it was sent before, perhaps. */
+    int (*take)(const cwist_jq__redis_work *work, size_t item, const redisReply *reply,
+                bool unanswered);
+    /* Notes the result of an item. */
+    void (*note)(const cwist_jq__redis_work *work, size_t item, int code);
+};
+
+/*
+ * Does the items 0 to count - 1. After a piece with a failure other than LEASE_LOST the rest is
+ * NOT_SENT. Returns the code of the first item that failed, its text set.
+ */
+int cwist_jq__redis_run_pieces(const cwist_jq__redis_work *work, size_t count);
+
 /* ---- entries (entry.c) ---- */
 
 /*
- * Reads the answer of XREADGROUP. SUCCESS: *delivery is filled but for body and lease, its strings
- * point into the reply. PENDING: nothing yet. A ghost (an entry that was deleted) is PENDING with
- * delivery->receipt set.
+ * Finds the entries in the answer of XREADGROUP, which was asked for `most` at most; *entries is
+ * NULL when there is none.
  */
-int cwist_jq__redis_parse_read(const redisReply *reply, cwist_jq__delivery *delivery);
+int cwist_jq__redis_parse_read(const redisReply *reply, size_t most, const redisReply **entries);
+/*
+ * Reads one of them. SUCCESS: *delivery is filled but for body and lease, its strings point into
+ * the reply, and *payload is the reply that has the payload, or NULL. PENDING: a ghost (an entry
+ * that was deleted), of which only the receipt is set.
+ */
+int cwist_jq__redis_parse_entry(const redisReply *entry, cwist_jq__delivery *delivery,
+                                const redisReply **payload);
 
 /* ---- recovery (tick.c) ---- */
 
@@ -291,17 +415,65 @@ void cwist_jq__redis_reap_build(cwist_jq__redis_request *request, const cwist_jq
 
 /* ---- operations ---- */
 
-int cwist_jq__redis_enqueue(cwist_jq__queue *queue, const void *payload, size_t len,
-                            const char *type, uint64_t deadline, char *id);
+/* Whether a tick goes ahead of an enqueue; and what comes of it. */
+bool cwist_jq__redis_tick_wanted(cwist_jq__queue *queue);
+void cwist_jq__redis_tick_favour(cwist_jq__queue *queue, const redisReply *reply);
+/* Notes the size of a job's payload that passed through this handle. */
+void cwist_jq__redis_note_size(cwist_jq__redis_queue *own, size_t len);
+/* Copies the id in the answer of an XADD. */
+int cwist_jq__redis_take_id(const redisReply *reply, char id[CWIST_JOB_ID_SIZE]);
+/* All or none in one step: as the seam's enqueue(). */
+int cwist_jq__redis_store(cwist_jq__queue *queue, const cwist_job_item_t *items, size_t count,
+                          uint64_t deadline, cwist_job_stored_t *stored);
+
+/* What follows are functions of the seam. */
+
+int cwist_jq__redis_check_size(cwist_jq__queue *queue, const cwist_job_item_t *item);
+int cwist_jq__redis_enqueue(cwist_jq__queue *queue, const cwist_job_item_t *items, size_t count,
+                            bool all_or_none, uint64_t deadline, cwist_job_stored_t *stored);
 int cwist_jq__redis_claim_start(cwist_jq__claim *claim);
-int cwist_jq__redis_claim_wait(cwist_jq__claim *claim, uint64_t until, cwist_jq__job **job);
+int cwist_jq__redis_claim_wait(cwist_jq__claim *claim, uint64_t until, cwist_jq__job **jobs,
+                               size_t *count);
+int cwist_jq__redis_ack_and_poll(cwist_jq__claim *claim, cwist_jq__job *const *jobs, size_t count,
+                                 int *codes, uint64_t deadline, cwist_jq__job **next, size_t *got);
 void cwist_jq__redis_claim_end(cwist_jq__claim *claim);
-int cwist_jq__redis_ack(cwist_jq__queue *queue, cwist_jq__job *job, uint64_t deadline);
-int cwist_jq__redis_retry(cwist_jq__queue *queue, cwist_jq__job *job, uint64_t delay_ms,
-                          uint64_t deadline);
-int cwist_jq__redis_release(cwist_jq__queue *queue, cwist_jq__job *job, uint64_t deadline);
-int cwist_jq__redis_bury(cwist_jq__queue *queue, cwist_jq__job *job, cwist_jq__cause cause,
-                         const char *text, uint64_t deadline);
+int cwist_jq__redis_ack(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+                        uint64_t deadline, int *codes);
+int cwist_jq__redis_retry(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+                          uint64_t delay_ms, uint64_t deadline, int *codes);
+int cwist_jq__redis_release(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+                            uint64_t deadline, int *codes);
+int cwist_jq__redis_bury(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+                         cwist_jq__cause cause, const char *text, uint64_t deadline, int *codes);
 int cwist_jq__redis_extend(cwist_jq__queue *queue, cwist_jq__job *job, uint64_t deadline);
+
+/* ---- acks (ack.c) ---- */
+
+#define CWIST_JQ_REDIS_PIECE 256 /* items in one exchange */
+
+/* Jobs of one queue that are acked in one exchange. */
+typedef struct cwist_jq__redis_acks {
+    cwist_jq__queue *queue;
+    cwist_jq__job *const *jobs;
+    size_t count;                     /* 1 to CWIST_JQ_REDIS_PIECE */
+    size_t alone;                     /* so many are deleted one by one, the others together */
+    bool apart[CWIST_JQ_REDIS_PIECE]; /* which ones */
+} cwist_jq__redis_acks;
+
+/* Decides which go one by one: those whose lease is nearly over, or all. */
+void cwist_jq__redis_acks_begin(cwist_jq__redis_acks *acks, cwist_jq__queue *queue,
+                                cwist_jq__job *const *jobs, size_t count, bool all_apart);
+void cwist_jq__redis_acks_build(cwist_jq__redis_request *request, const cwist_jq__redis_acks *acks);
+/* How many replies acks_build() will have. */
+unsigned cwist_jq__redis_acks_replies(const cwist_jq__redis_acks *acks);
+/* Reads them, none of which is an error. Fills in codes; returns the first failure. */
+int cwist_jq__redis_acks_take(const cwist_jq__redis_acks *acks, redisReply *const *replies,
+                              bool unanswered, int *codes);
+/* As the seam's ack() for up to CWIST_JQ_REDIS_PIECE jobs; `unanswered`: they were sent before. */
+int cwist_jq__redis_ack_piece(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+                              bool unanswered, uint64_t deadline, int *codes);
+
+/* The server says that the delivery is not ours; `unanswered` as above. */
+int cwist_jq__redis_not_ours(const cwist_jq__queue *queue, cwist_jq__job *job, bool unanswered);
 
 #endif

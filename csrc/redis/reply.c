@@ -126,13 +126,6 @@ int cwist_jq__redis_odd_reply(const char *command)
     return cwist_jq__fail(CWIST_ERROR_PROTOCOL, "%s: the answer has an unexpected shape", command);
 }
 
-void cwist_jq__redis_reply_free(redisReply *reply)
-{
-    if (reply != NULL) {
-        freeReplyObject(reply);
-    }
-}
-
 bool cwist_jq__redis_is_number(const redisReply *reply)
 {
     return reply != NULL && reply->type == REDIS_REPLY_INTEGER;

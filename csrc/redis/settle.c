@@ -1,6 +1,7 @@
 /*
- * The ends of a delivery. Every delivery has an entry of its own, so the entry's id is the fence:
- * the server says whether the entry is still there, and a repeat after a lost reply does no harm.
+ * The ends of a delivery other than ack, and its extension. Every delivery has an entry of its own,
+ * so the entry's id is the fence: the server says whether the entry is still there, and a repeat
+ * after a lost reply does no harm.
  */
 #include <string.h>
 
@@ -8,193 +9,144 @@
 #include "redis_scripts.gen.h"
 
 typedef struct {
-    const cwist_jq__job *job;
-    uint32_t attempts;
+    cwist_jq__job *const *jobs;
+    int *codes;
     uint64_t delay_ms;
-    bool counts;
+    bool counts; /* the delivery counts as an attempt */
     const char *cause;
     const char *reason;
-} ending_input;
+} endings;
 
-static void start_call(cwist_jq__redis_call *call, cwist_jq__queue *queue,
-                       const ending_input *ending, uint64_t deadline)
+static int take_ending(const cwist_jq__redis_work *work, size_t item, const redisReply *reply,
+                       bool unanswered)
 {
-    memset(call, 0, sizeof *call);
-    call->conn = queue->conn;
-    call->queue = queue;
-    call->input = ending;
-    call->deadline = deadline;
-    call->repeatable = true;
-}
+    const endings *all = work->input;
 
-/* Whether nobody can have been given the job yet, also if the visibility was shortened meanwhile.
- */
-static bool lease_runs(const cwist_jq__queue *queue, cwist_jq__job *job)
-{
-    uint64_t ends = cwist_jq__add_ms(atomic_load(&job->lease_starts), cwist_jq__lease_ms(queue));
-
-    return cwist_jq__now() < cwist_jq__earlier(ends, atomic_load(&job->lease_ends));
-}
-
-/*
- * The server says that the delivery is not ours. After a try whose reply was lost that may be our
- * own doing: it is when the lease cannot have run out since; else nobody can tell.
- */
-static int not_ours(const cwist_jq__redis_call *call, cwist_jq__job *job)
-{
-    if (call->unanswered) {
-        return lease_runs(call->queue, job)
-                   ? CWIST_SUCCESS
-                   : cwist_jq__fail(CWIST_ERROR_OUTCOME_UNKNOWN,
-                                    "job %s: sent, but the reply was lost, and by now the lease "
-                                    "has ended: done or given away",
-                                    job->id);
+    if (!cwist_jq__redis_is_number(reply)) {
+        return cwist_jq__redis_odd_reply(work->command);
     }
-    return cwist_jq__fail(CWIST_ERROR_LEASE_LOST,
-                          "job %s was given away: its lease ended, or it was removed", job->id);
+    return reply->integer == 1 ? CWIST_SUCCESS
+                               : cwist_jq__redis_not_ours(work->queue, all->jobs[item], unanswered);
 }
 
-/* Runs the call; its first reply is 1 when the delivery was ours. */
-static int run_ending(cwist_jq__redis_call *call, cwist_jq__job *job)
+static void note_ending(const cwist_jq__redis_work *work, size_t item, int code)
 {
-    int status = cwist_jq__redis_run(call);
+    const endings *all = work->input;
 
-    if (status == CWIST_SUCCESS) {
-        const redisReply *reply = call->replies[0];
-        if (!cwist_jq__redis_is_number(reply)) {
-            status = cwist_jq__redis_odd_reply(call->names[0]);
-        } else if (reply->integer != 1) {
-            status = not_ours(call, job);
-        }
-    }
-    cwist_jq__redis_call_clear(call);
-    return status;
+    all->codes[item] = code;
 }
 
-/* XDEL before XACK: cut in between it leaves a ghost, which recovery clears, and no entry. */
-static void build_ack(cwist_jq__redis_request *request, const cwist_jq__redis_call *call)
+static int run_endings(cwist_jq__redis_work *work, cwist_jq__queue *queue, const endings *all,
+                       size_t count, uint64_t deadline)
 {
-    const ending_input *ending = call->input;
-    const char *stream = cwist_jq__redis_of(call->queue)->keys.stream;
+    work->queue = queue;
+    work->deadline = deadline;
+    work->command = "EVALSHA";
+    work->repeatable = true;
+    work->input = all;
+    work->take = take_ending;
+    work->note = note_ending;
+    return cwist_jq__redis_run_pieces(work, count);
+}
 
-    cwist_jq__request_command(request, "XDEL", 2);
-    cwist_jq__request_text(request, stream);
-    cwist_jq__request_text(request, ending->job->receipt);
-    cwist_jq__request_command(request, "XACK", 3);
-    cwist_jq__request_text(request, stream);
+static void build_delivery_args(cwist_jq__redis_request *request, const cwist_jq__queue *queue,
+                                const cwist_jq__job *job, uint32_t attempts)
+{
     cwist_jq__request_text(request, CWIST_JQ_GROUP);
-    cwist_jq__request_text(request, ending->job->receipt);
+    cwist_jq__request_text(request, queue->consumer);
+    cwist_jq__request_text(request, job->receipt);
+    cwist_jq__request_number(request, attempts);
 }
 
-int cwist_jq__redis_ack(cwist_jq__queue *queue, cwist_jq__job *job, uint64_t deadline)
+static void build_give_back(cwist_jq__redis_request *request, const cwist_jq__redis_work *work,
+                            size_t item, bool whole)
 {
-    ending_input ending = {.job = job};
-    cwist_jq__redis_call call;
+    const endings *all = work->input;
+    const cwist_jq__job *job = all->jobs[item];
+    const cwist_jq__redis_keys *keys = &cwist_jq__redis_of(work->queue)->keys;
+    uint32_t before = job->attempts > 0 ? job->attempts - 1 : 0;
 
-    start_call(&call, queue, &ending, deadline);
-    call.build = build_ack;
-    return run_ending(&call, job);
-}
-
-static void build_delivery_args(cwist_jq__redis_request *request, const cwist_jq__redis_call *call)
-{
-    const ending_input *ending = call->input;
-
-    cwist_jq__request_text(request, CWIST_JQ_GROUP);
-    cwist_jq__request_text(request, call->queue->consumer);
-    cwist_jq__request_text(request, ending->job->receipt);
-    cwist_jq__request_number(request, ending->attempts);
-}
-
-static void build_give_back(cwist_jq__redis_request *request, const cwist_jq__redis_call *call)
-{
-    const ending_input *ending = call->input;
-    const cwist_jq__redis_keys *keys = &cwist_jq__redis_of(call->queue)->keys;
-
-    cwist_jq__request_script(request, &cwist_jq__redis_script_retry, call->whole, 6);
+    cwist_jq__request_script(request, &cwist_jq__redis_script_retry, whole, 6);
     cwist_jq__request_text(request, keys->stream);
     cwist_jq__request_text(request, keys->delay);
     cwist_jq__request_text(request, keys->wait);
-    build_delivery_args(request, call);
-    cwist_jq__request_number(request, ending->delay_ms);
-    cwist_jq__request_text(request, ending->counts ? "1" : "0");
+    build_delivery_args(request, work->queue, job, all->counts ? job->attempts : before);
+    cwist_jq__request_number(request, all->delay_ms);
+    cwist_jq__request_text(request, all->counts ? "1" : "0");
 }
 
-int cwist_jq__redis_retry(cwist_jq__queue *queue, cwist_jq__job *job, uint64_t delay_ms,
-                          uint64_t deadline)
+int cwist_jq__redis_retry(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+                          uint64_t delay_ms, uint64_t deadline, int *codes)
 {
-    ending_input ending = {
-        .job = job, .attempts = job->attempts, .delay_ms = delay_ms, .counts = true};
-    cwist_jq__redis_call call;
+    endings all = {.jobs = jobs, .codes = codes, .delay_ms = delay_ms, .counts = true};
+    cwist_jq__redis_work work = {.build = build_give_back};
 
-    start_call(&call, queue, &ending, deadline);
-    call.build = build_give_back;
-    return run_ending(&call, job);
+    return run_endings(&work, queue, &all, count, deadline);
 }
 
-int cwist_jq__redis_release(cwist_jq__queue *queue, cwist_jq__job *job, uint64_t deadline)
+int cwist_jq__redis_release(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+                            uint64_t deadline, int *codes)
 {
-    ending_input ending = {.job = job, .attempts = job->attempts > 0 ? job->attempts - 1 : 0};
-    cwist_jq__redis_call call;
+    endings all = {.jobs = jobs, .codes = codes};
+    cwist_jq__redis_work work = {.build = build_give_back};
 
-    start_call(&call, queue, &ending, deadline);
-    call.build = build_give_back;
-    return run_ending(&call, job);
+    return run_endings(&work, queue, &all, count, deadline);
 }
 
-static void build_bury(cwist_jq__redis_request *request, const cwist_jq__redis_call *call)
+static void build_bury(cwist_jq__redis_request *request, const cwist_jq__redis_work *work,
+                       size_t item, bool whole)
 {
-    const ending_input *ending = call->input;
-    const cwist_jq__redis_keys *keys = &cwist_jq__redis_of(call->queue)->keys;
+    const endings *all = work->input;
+    const cwist_jq__job *job = all->jobs[item];
+    const cwist_jq__redis_keys *keys = &cwist_jq__redis_of(work->queue)->keys;
 
-    cwist_jq__request_script(request, &cwist_jq__redis_script_bury, call->whole, 8);
+    cwist_jq__request_script(request, &cwist_jq__redis_script_bury, whole, 8);
     cwist_jq__request_text(request, keys->stream);
     cwist_jq__request_text(request, keys->dead);
     cwist_jq__request_text(request, keys->dead_body);
-    build_delivery_args(request, call);
-    cwist_jq__request_text(request, ending->cause);
-    cwist_jq__request_text(request, ending->reason != NULL ? ending->reason : "");
-    cwist_jq__request_text(request, ending->job->id);
-    cwist_jq__request_text(request, ending->job->type != NULL ? ending->job->type : "");
+    build_delivery_args(request, work->queue, job, job->attempts);
+    cwist_jq__request_text(request, all->cause);
+    cwist_jq__request_text(request, all->reason != NULL ? all->reason : "");
+    cwist_jq__request_text(request, job->id);
+    cwist_jq__request_text(request, job->type != NULL ? job->type : "");
 }
 
-int cwist_jq__redis_bury(cwist_jq__queue *queue, cwist_jq__job *job, cwist_jq__cause cause,
-                         const char *text, uint64_t deadline)
+int cwist_jq__redis_bury(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+                         cwist_jq__cause cause, const char *text, uint64_t deadline, int *codes)
 {
-    ending_input ending = {.job = job,
-                           .attempts = job->attempts,
-                           .cause = cwist_jq__cause_name(cause),
-                           .reason = text};
-    cwist_jq__redis_call call;
+    endings all = {
+        .jobs = jobs, .codes = codes, .cause = cwist_jq__cause_name(cause), .reason = text};
+    cwist_jq__redis_work work = {.build = build_bury};
 
-    start_call(&call, queue, &ending, deadline);
-    call.build = build_bury;
-    return run_ending(&call, job);
+    return run_endings(&work, queue, &all, count, deadline);
 }
+
+/* ---- extend ---- */
 
 static void build_extend(cwist_jq__redis_request *request, const cwist_jq__redis_call *call)
 {
-    const ending_input *ending = call->input;
+    const cwist_jq__job *job = call->input;
 
     cwist_jq__request_command(request, "XCLAIM", 6);
     cwist_jq__request_text(request, cwist_jq__redis_of(call->queue)->keys.stream);
     cwist_jq__request_text(request, CWIST_JQ_GROUP);
     cwist_jq__request_text(request, call->queue->consumer);
     cwist_jq__request_text(request, "0");
-    cwist_jq__request_text(request, ending->job->receipt);
+    cwist_jq__request_text(request, job->receipt);
     cwist_jq__request_text(request, "JUSTID");
 }
 
 int cwist_jq__redis_extend(cwist_jq__queue *queue, cwist_jq__job *job, uint64_t deadline)
 {
-    ending_input ending = {.job = job};
-    cwist_jq__redis_call call;
-
-    start_call(&call, queue, &ending, deadline);
-    call.build = build_extend;
+    cwist_jq__redis_call call = {.conn = queue->conn,
+                                 .queue = queue,
+                                 .build = build_extend,
+                                 .input = job,
+                                 .deadline = deadline,
+                                 .repeatable = true};
     int status = cwist_jq__redis_run(&call);
     if (status == CWIST_SUCCESS) {
-        const redisReply *reply = call.replies[0];
+        const redisReply *reply = call.replies.at[0];
         if (reply->type != REDIS_REPLY_ARRAY) {
             status = cwist_jq__redis_odd_reply("XCLAIM");
         } else if (reply->elements == 0) {

@@ -12,12 +12,16 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "core/internal.h"
 #include "platform/clock.h"
 #include "platform/socket.h"
+
+#define IOV_AT_ONCE 64
 
 #ifndef MSG_NOSIGNAL
 #define MSG_NOSIGNAL 0 /* there SO_NOSIGPIPE is set on the socket instead */
@@ -161,9 +165,38 @@ int cwist_jq__connect_unix(const char *path, uint64_t deadline)
 long cwist_jq__send_some(int fd, const void *data, size_t len)
 {
     for (;;) {
-        ssize_t count = send(fd, data, len, MSG_NOSIGNAL);
+        ssize_t count = send(fd, data, len, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (count >= 0) {
             return (long)count;
+        }
+        if (errno == EAGAIN || errno == EWOULDBLOCK) {
+            return 0;
+        }
+        if (errno != EINTR) {
+            return io_error("send", errno);
+        }
+    }
+}
+
+long cwist_jq__send_some_parts(int fd, const cwist_jq__part *parts, size_t count)
+{
+    struct iovec vector[IOV_AT_ONCE];
+    struct msghdr message = {.msg_iov = vector};
+
+    if (count == 1) {
+        return cwist_jq__send_some(fd, parts->data, parts->len);
+    }
+    /* The type of the count differs between systems; a short one fits all. */
+    unsigned short used = count < IOV_AT_ONCE ? (unsigned short)count : IOV_AT_ONCE;
+    for (size_t i = 0; i < used; i++) {
+        vector[i].iov_base = (void *)(uintptr_t)parts[i].data;
+        vector[i].iov_len = parts[i].len;
+    }
+    message.msg_iovlen = used;
+    for (;;) {
+        ssize_t gone = sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (gone >= 0) {
+            return (long)gone;
         }
         if (errno == EAGAIN || errno == EWOULDBLOCK) {
             return 0;
@@ -184,10 +217,10 @@ int cwist_jq__wait_readable(int fd, uint64_t deadline)
     return wait_for(fd, POLLIN, deadline);
 }
 
-long cwist_jq__recv_some(int fd, void *data, size_t cap)
+static long receive(int fd, void *data, size_t cap, int flags)
 {
     for (;;) {
-        ssize_t count = recv(fd, data, cap, 0);
+        ssize_t count = recv(fd, data, cap, flags);
         if (count > 0) {
             return (long)count;
         }
@@ -203,13 +236,33 @@ long cwist_jq__recv_some(int fd, void *data, size_t cap)
     }
 }
 
+long cwist_jq__recv_some(int fd, void *data, size_t cap)
+{
+    return receive(fd, data, cap, MSG_DONTWAIT);
+}
+
+/* The socket blocks from then on; every other call says that it must not wait. */
+void cwist_jq__recv_may_wait(int fd, unsigned ms)
+{
+    struct timeval time = {.tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000};
+
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time) == 0) {
+        (void)fcntl(fd, F_SETFL, 0);
+    }
+}
+
+long cwist_jq__recv_wait(int fd, void *data, size_t cap)
+{
+    return receive(fd, data, cap, 0);
+}
+
 bool cwist_jq__socket_is_idle(int fd)
 {
     char byte;
     ssize_t count;
 
     do {
-        count = recv(fd, &byte, 1, MSG_PEEK);
+        count = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     } while (count < 0 && errno == EINTR);
     return count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
 }

@@ -192,6 +192,12 @@ long cwist_jq__send_some(int fd, const void *data, size_t len)
     return error == WSAEWOULDBLOCK ? 0 : cwist_jq__win_io_error("send", error);
 }
 
+long cwist_jq__send_some_parts(int fd, const cwist_jq__part *parts, size_t count)
+{
+    (void)count; /* the others follow by themselves */
+    return cwist_jq__send_some(fd, parts->data, parts->len);
+}
+
 int cwist_jq__wait_writable(int fd, uint64_t deadline)
 {
     return wait_for(fd, WRITABLE, deadline);
@@ -214,6 +220,17 @@ long cwist_jq__recv_some(int fd, void *data, size_t cap)
     }
     int error = WSAGetLastError();
     return error == WSAEWOULDBLOCK ? 0 : cwist_jq__win_io_error("receive", error);
+}
+
+void cwist_jq__recv_may_wait(int fd, unsigned ms)
+{
+    (void)fd;
+    (void)ms;
+}
+
+long cwist_jq__recv_wait(int fd, void *data, size_t cap)
+{
+    return cwist_jq__recv_some(fd, data, cap);
 }
 
 bool cwist_jq__socket_is_idle(int fd)
