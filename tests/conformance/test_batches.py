@@ -46,7 +46,8 @@ def payloads(jobs: list[cwist_jq.Job]) -> list[bytes]:
 def failing(*kinds: type[cwist_jq.Error] | None) -> Iterator[list[Any]]:
     """The call fails, with these results for its items (None: success); yields the results."""
     found: list[Any] = []
-    first = next(kind for kind in kinds if kind is not None)
+    first = next(kind for kind in kinds if kind not in (None, cwist_jq.NotSent))
+    assert first is not None
     with pytest.raises(first) as caught:
         yield found
     assert caught.value.results is not None
@@ -433,7 +434,7 @@ def test_each_job_gets_its_own_result(
         with failing(None, closed, invalid, None, closed):
             settle([jobs[0], jobs[0], foreign, jobs[1], jobs[2]])
         with pytest.raises(cwist_jq.InvalidType, match=r"jobs\[1\]"):
-            settle([jobs[0], b"no job"])
+            settle([jobs[0], b"no job"])  # type: ignore[list-item]
         if attempts:
             jobs = gather(queue, 2)
             assert {job.attempts for job in jobs} == {attempts}
