@@ -465,6 +465,22 @@ def test_a_lost_lease_among_others_is_told(
     assert observer.leftovers(queue_name) == []
 
 
+@pytest.mark.engine("redis")
+def test_an_ack_of_many_says_how_many_were_not_there(
+    queue: cwist_jq.Queue, redis: RedisObserver, queue_name: str
+) -> None:
+    """Rule 6: one XDEL for all answers a number; somebody removed three by hand."""
+    queue.enqueue_many(numbered(10))
+    jobs = gather(queue, 10)
+    redis.client.xdel(redis.key(queue_name, "s"), *[job.id for job in jobs[2:5]])
+    with pytest.raises(cwist_jq.Error, match="3 of 10") as caught:
+        queue.ack_many(jobs)
+    results = caught.value.results
+    assert results is not None
+    assert all(results[at] is not None for at in (2, 3, 4))
+    assert redis.leftovers(queue_name) == []  # the others are gone all the same
+
+
 def test_nacks_of_a_batch_retry_or_bury_each_job(
     make_queue: MakeQueue, observer: Observer, queue_name: str
 ) -> None:

@@ -1,10 +1,16 @@
-"""The example of batches in docs/c-library.md compiles and does what it says, on both engines."""
+"""The example of batches in docs/c-library.md, beside a Python program on the same queue."""
 
 from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+
+import pytest
+
+import cwist_jq
+from tests.observers import Observer
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/c-library.md").read_text(encoding="utf-8")
@@ -16,10 +22,13 @@ int main(int argc, char **argv)
     cwist_job_conn_t *conn = NULL;
     cwist_job_queue_t *queue = NULL;
     cwist_job_queue_opts_t opts = {.name = argv[argc - 1]};
-    cwist_job_conn_open(&conn, argv[1], NULL);
+    cwist_job_conn_open(&conn, argv[2], NULL);
     cwist_job_queue_open(&queue, conn, &opts);
-    store(queue);
-    work(queue);
+    if (argv[1][0] == 's') {
+        store(queue);
+    } else {
+        work(queue);
+    }
     cwist_job_queue_destroy(queue);
     cwist_job_conn_close(conn);
     return (int)cwist_job_live_handles();
@@ -27,20 +36,48 @@ int main(int argc, char **argv)
 """
 
 
-def test_the_example_of_batches(url: str, queue_name: str, tmp_path: Path) -> None:
-    (example,) = re.findall(r"```c\n(.*?)```", PAGE, re.DOTALL)
+@pytest.fixture
+def example(url: str, queue_name: str, tmp_path: Path) -> Callable[[str], list[str]]:
+    """Runs one function of the example on the test's queue; what it prints, in lines."""
+    (text,) = re.findall(r"```c\n(.*?)```", PAGE, re.DOTALL)
     source = tmp_path / "batches.c"
-    source.write_text(example.replace("5000", "500") + MAIN, encoding="utf-8")
+    source.write_text(text.replace("5000", "500") + MAIN, encoding="utf-8")
     program = tmp_path / "batches"
     flags = ["-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}", f"-L{LIBRARY}", "-lcwist_jq"]
     subprocess.run(
         ["cc", str(source), *flags, f"-Wl,-rpath,{LIBRARY}", "-o", str(program)], check=True
     )
-    done = subprocess.run(
-        [str(program), url, queue_name], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    stored, words = done.stdout.splitlines()[:2], done.stdout.splitlines()[2:]
-    assert all(re.fullmatch(rf"{at}: CWIST_SUCCESS \S+", line) for at, line in enumerate(stored))
-    assert words == ["one", "two"]
-    assert "ack:" not in done.stderr
+
+    def run(function: str) -> list[str]:
+        command = [str(program), function, url, queue_name]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+        assert "ack:" not in done.stderr
+        return done.stdout.splitlines()
+
+    return run
+
+
+def test_what_c_stores_python_claims(
+    example: Callable[[str], list[str]],
+    queue: cwist_jq.Queue,
+    observer: Observer,
+    queue_name: str,
+) -> None:
+    lines = example("store")
+    jobs = queue.claim_many(10, timeout=5)
+    assert [(job.payload, job.type) for job in jobs] == [(b"one", "word"), (b"two", "word")]
+    assert lines == [f"{at}: CWIST_SUCCESS {job.id}" for at, job in enumerate(jobs)]
+    queue.ack_many(jobs)
+    assert observer.leftovers(queue_name) == []
+
+
+def test_what_python_stores_c_claims(
+    example: Callable[[str], list[str]],
+    queue: cwist_jq.Queue,
+    observer: Observer,
+    queue_name: str,
+) -> None:
+    queue.enqueue_many([b"%d" % number for number in range(250)], type="ü")
+    assert example("work") == [str(number) for number in range(250)]
+    assert observer.leftovers(queue_name) == []
