@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -261,6 +262,52 @@ def test_all_or_none(
         assert len(caught.value.results) == count
         assert all(isinstance(one, cwist_jq.Error) for one in caught.value.results)
     assert observer.leftovers(queue_name) == []
+
+
+@pytest.mark.engine("redis")
+def test_nobody_sees_a_part_of_all(
+    queue: cwist_jq.Queue, redis: RedisObserver, queue_name: str
+) -> None:
+    """Another client looks again and again."""
+
+    def store() -> None:
+        for _ in range(10):
+            queue.enqueue_all(numbered(MOST))
+
+    storing = Background(store)
+    seen = set()
+    while storing.running:
+        seen.add(redis.ready_and_claimed(queue_name) % MOST)
+    storing.result()
+    assert seen <= {0}
+    assert redis.ready_and_claimed(queue_name) == 10 * MOST
+
+
+@pytest.mark.engine("nats")
+@pytest.mark.servers("pinned")
+def test_all_or_none_when_there_is_no_room_for_all(
+    queue: cwist_jq.Queue, nats: NatsObserver, queue_name: str
+) -> None:
+    """The stream takes fifty messages, which is its owner's business."""
+    queue.enqueue_all(numbered(2))
+    queue.ack_many(gather(queue, 2))
+
+    async def limit(js: Any) -> None:
+        config = (await js.stream_info(nats.stream(queue_name))).config
+        answer = await js._nc.request(
+            f"$JS.API.STREAM.UPDATE.{config.name}",
+            json.dumps({**config.as_dict(), "max_msgs": 50, "discard": "new"}).encode(),
+        )
+        assert "error" not in json.loads(answer.data)
+
+    nats.ask(limit)
+    with pytest.raises(cwist_jq.Error) as caught:
+        queue.enqueue_all(numbered(60))
+    assert caught.value.results is not None
+    assert all(isinstance(one, cwist_jq.Error) for one in caught.value.results)
+    assert nats.ready_and_claimed(queue_name) == 0
+    queue.enqueue_all(numbered(50))
+    assert nats.ready_and_claimed(queue_name) == 50
 
 
 def test_one_is_all(queue: cwist_jq.Queue) -> None:

@@ -73,10 +73,34 @@ static void all_succeeded(const int *codes, size_t count)
     }
 }
 
+static char opened[64]; /* the name of the queue under test */
+
+static cwist_job_queue_t *open_queue(cwist_job_queue_opts_t opts)
+{
+    (void)snprintf(opened, sizeof opened, "%s", harness_queue_name());
+    opts.name = opened;
+    return harness_open(opts);
+}
+
 static void queue_is_empty(cwist_job_queue_t *queue)
 {
     harness_no_job(queue);
     CHECK_INT(0, harness_dead_count(queue));
+}
+
+/* No job is claimed either: a worker that ends all leases gets none. */
+static void nothing_is_left(cwist_job_queue_t *queue)
+{
+    cwist_job_t *job = NULL;
+    cwist_job_conn_t *conn = harness_connect();
+    cwist_job_queue_t *hasty =
+        harness_queue(conn, (cwist_job_queue_opts_t){.name = opened, .visibility_timeout_ms = 50});
+
+    queue_is_empty(queue);
+    CHECK_CODE(CWIST_ERROR_TIMEOUT, cwist_job_queue_claim(hasty, 400, &job));
+    CHECK_INT(0, harness_dead_count(queue));
+    cwist_job_queue_destroy(hasty);
+    cwist_job_conn_close(conn);
 }
 
 /* ---- enqueue ---- */
@@ -86,7 +110,7 @@ static void stored_in_order(size_t count)
     static cwist_job_stored_t stored[MOST];
     static cwist_job_t *jobs[MOST];
     static int codes[MOST];
-    cwist_job_queue_t *queue = harness_open((cwist_job_queue_opts_t){0});
+    cwist_job_queue_t *queue = open_queue((cwist_job_queue_opts_t){0});
 
     CHECK_OK(cwist_job_queue_enqueue_many(queue, numbered(0, count), count, stored));
     claim_exactly(queue, count, jobs);
@@ -100,7 +124,7 @@ static void stored_in_order(size_t count)
     }
     CHECK_OK(cwist_job_queue_ack_many(queue, jobs, count, codes));
     all_succeeded(codes, count);
-    queue_is_empty(queue);
+    nothing_is_left(queue);
     harness_close(queue);
 }
 
@@ -119,7 +143,7 @@ static void a_batch_may_be_as_long_as_allowed(void)
 static void batches_and_single_calls_mix(void)
 {
     cwist_job_t *jobs[2];
-    cwist_job_queue_t *queue = harness_open((cwist_job_queue_opts_t){0});
+    cwist_job_queue_t *queue = open_queue((cwist_job_queue_opts_t){0});
 
     CHECK_OK(cwist_job_queue_enqueue(queue, "0", 1, NULL));
     enqueue_numbered(queue, 1, 3);
@@ -134,7 +158,7 @@ static void batches_and_single_calls_mix(void)
     jobs[0] = harness_claim(queue);
     number_is(jobs[0], 4);
     ack_all(queue, jobs, 1);
-    queue_is_empty(queue);
+    nothing_is_left(queue);
     harness_close(queue);
 }
 
@@ -155,7 +179,7 @@ static void payloads_of_all_sizes_share_a_batch(void)
         items[i] = (cwist_job_item_t){bytes + i, sizes[i], "bytes"};
     }
     items[1].payload = NULL; /* allowed with no length */
-    cwist_job_queue_t *queue = harness_open((cwist_job_queue_opts_t){0});
+    cwist_job_queue_t *queue = open_queue((cwist_job_queue_opts_t){0});
     CHECK_OK(cwist_job_queue_enqueue_many(queue, items, COUNT, NULL));
     claim_exactly(queue, COUNT, jobs);
     for (size_t i = 0; i < COUNT; i++) {
@@ -166,7 +190,7 @@ static void payloads_of_all_sizes_share_a_batch(void)
         CHECK_STR("bytes", cwist_job_type(jobs[i]));
     }
     ack_all(queue, jobs, COUNT);
-    queue_is_empty(queue);
+    nothing_is_left(queue);
     free(bytes);
     harness_close(queue);
 }
@@ -212,7 +236,7 @@ static void enqueue_all_stores_in_one_step(void)
     enum { JOBS = 60 };
     cwist_job_stored_t stored[JOBS];
     cwist_job_t *jobs[JOBS];
-    cwist_job_queue_t *queue = harness_open((cwist_job_queue_opts_t){0});
+    cwist_job_queue_t *queue = open_queue((cwist_job_queue_opts_t){0});
     cwist_error_t error = cwist_job_queue_enqueue_all(queue, numbered(0, JOBS), JOBS, stored);
 
     if (strcmp(harness_engine(), "nats") == 0 &&
@@ -234,7 +258,7 @@ static void enqueue_all_stores_in_one_step(void)
         }
         ack_all(queue, jobs, JOBS);
     }
-    queue_is_empty(queue);
+    nothing_is_left(queue);
     harness_close(queue);
 }
 
@@ -324,7 +348,7 @@ static void a_claim_brings_what_is_ready_up_to_most(void)
 {
     static cwist_job_t *jobs[100];
     size_t got = 0;
-    cwist_job_queue_t *queue = harness_open((cwist_job_queue_opts_t){0});
+    cwist_job_queue_t *queue = open_queue((cwist_job_queue_opts_t){0});
 
     enqueue_numbered(queue, 0, 100);
     for (size_t have = 0; have < 100; have += got) {
@@ -347,7 +371,7 @@ static void a_claim_brings_what_is_ready_up_to_most(void)
     ack_all(queue, jobs, got);
     CHECK_CODE(CWIST_ERROR_TIMEOUT, cwist_job_queue_claim_many(queue, 100, 0, jobs, &got));
     CHECK_INT(0, got);
-    queue_is_empty(queue);
+    nothing_is_left(queue);
     harness_close(queue);
 }
 
@@ -533,7 +557,7 @@ static void a_lost_lease_among_others_is_told(void)
     for (size_t call = 0; call < 3; call++) {
         int codes[3];
         cwist_job_t *good[2];
-        cwist_job_queue_t *queue = harness_open(
+        cwist_job_queue_t *queue = open_queue(
             (cwist_job_queue_opts_t){.visibility_timeout_ms = SHORT_MS, .max_retries = 99});
         enqueue_numbered(queue, 0, 1);
         cwist_job_t *late = harness_claim(queue);
@@ -553,7 +577,7 @@ static void a_lost_lease_among_others_is_told(void)
             claim_exactly(queue, 2, good);
             ack_all(queue, good, 2);
         }
-        queue_is_empty(queue);
+        nothing_is_left(queue);
         harness_close(queue);
     }
 }
@@ -597,8 +621,8 @@ static void nacks_of_a_batch_keep_the_retry_delay(void)
 {
     enum { JOBS = 5 };
     cwist_job_t *jobs[JOBS];
-    cwist_job_queue_t *queue = harness_open(
-        (cwist_job_queue_opts_t){.retry_delay_ms = 700, .visibility_timeout_ms = 60000});
+    cwist_job_queue_t *queue =
+        open_queue((cwist_job_queue_opts_t){.retry_delay_ms = 700, .visibility_timeout_ms = 60000});
 
     enqueue_numbered(queue, 0, JOBS);
     claim_exactly(queue, JOBS, jobs);
@@ -609,7 +633,7 @@ static void nacks_of_a_batch_keep_the_retry_delay(void)
     uint64_t waited = harness_now_ms() - start;
     CHECK(waited >= 600 && waited < 2000);
     ack_all(queue, jobs, JOBS);
-    queue_is_empty(queue);
+    nothing_is_left(queue);
     harness_close(queue);
 }
 
@@ -619,7 +643,7 @@ static void releases_of_a_batch_spend_no_attempt(void)
     enum { JOBS = 50 };
     cwist_job_t *jobs[JOBS];
     int codes[JOBS];
-    cwist_job_queue_t *queue = harness_open((cwist_job_queue_opts_t){.max_retries = 1});
+    cwist_job_queue_t *queue = open_queue((cwist_job_queue_opts_t){.max_retries = 1});
 
     enqueue_numbered(queue, 0, JOBS);
     for (int round = 0; round < 3; round++) {
@@ -642,7 +666,7 @@ static void releases_of_a_batch_spend_no_attempt(void)
     }
     claim_exactly(queue, JOBS, jobs);
     ack_all(queue, jobs, JOBS);
-    queue_is_empty(queue);
+    nothing_is_left(queue);
     harness_close(queue);
 }
 
@@ -655,7 +679,7 @@ static void ack_and_claim_works_through_a_queue(void)
     int codes[STEP];
     size_t have = 0;
     size_t done = 0;
-    cwist_job_queue_t *queue = harness_open((cwist_job_queue_opts_t){0});
+    cwist_job_queue_t *queue = open_queue((cwist_job_queue_opts_t){0});
 
     enqueue_numbered(queue, 0, JOBS);
     for (;;) {
@@ -678,7 +702,7 @@ static void ack_and_claim_works_through_a_queue(void)
         have = got;
         done += got;
     }
-    queue_is_empty(queue);
+    nothing_is_left(queue);
     harness_close(queue);
 }
 
@@ -690,7 +714,7 @@ static void ack_and_claim_tells_each_ack(void)
     cwist_job_t *next[2];
     size_t got = 0;
     int codes[3];
-    cwist_job_queue_t *queue = harness_open((cwist_job_queue_opts_t){0});
+    cwist_job_queue_t *queue = open_queue((cwist_job_queue_opts_t){0});
 
     enqueue_numbered(queue, 0, 2);
     claim_exactly(queue, 1, jobs);
@@ -707,7 +731,7 @@ static void ack_and_claim_tells_each_ack(void)
     CHECK_INT(1, got);
     jobs[1] = next[0];
     ack_all(queue, jobs, 2);
-    queue_is_empty(queue);
+    nothing_is_left(queue);
     harness_close(queue);
 }
 
