@@ -73,7 +73,8 @@ def install(name: str) -> None:
     for step in steps:
         done = subprocess.run(step, capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            raise Broken(f"cannot be installed: {(done.stderr.strip() or 'no reason')[-200:]}")
+            last = (done.stderr.strip() or "no reason").splitlines()[-1]
+            raise Broken(f"cannot be installed: {last}")
     (home / "ready").write_text(wanted.read_text("utf-8"), "utf-8")
 
 
