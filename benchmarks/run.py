@@ -6,8 +6,6 @@ Everything runs on private servers. The programs must be built before: `make ben
 from __future__ import annotations
 
 import argparse
-import dataclasses
-import json
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -15,7 +13,7 @@ from pathlib import Path
 
 from tests import servers
 
-from . import costs, crowds, footprint, latency, machine, pairs, payloads, workers
+from . import costs, crowds, footprint, latency, pairs, payloads, results, workers
 from .rig import SIDES, Broken, Plan, Row
 
 #: What measures the rows of an engine.
@@ -61,17 +59,6 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(words)
 
 
-def _merge(path: Path, group: str, rows: list[Row], seconds: float) -> None:
-    """Replaces a group in the file of results; the others stay."""
-    found = json.loads(path.read_text("utf-8")) if path.exists() else {}
-    kept = [row for row in found.get("rows", []) if row["group"] != group]
-    found["machine"] = machine.describe()
-    found["rows"] = kept + [dataclasses.asdict(row) for row in rows]
-    found.setdefault("seconds", {})[group] = round(seconds, 1)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
-
-
 def main(words: Sequence[str] | None = None) -> int:
     """The command line."""
     chosen = _arguments(words)
@@ -81,7 +68,7 @@ def main(words: Sequence[str] | None = None) -> int:
             start = time.monotonic()
             rows = [row for engine in plan.engines for row in GROUPS[group](plan, engine)]
             seconds = time.monotonic() - start
-            _merge(chosen.out, group, rows, seconds)
+            results.merge(chosen.out, group, rows, seconds)
             print(f"bench: {group}: {len(rows)} rows in {seconds:.0f} s", flush=True)
     except (Broken, servers.Unavailable) as reason:
         print(f"bench: {reason}", file=sys.stderr)

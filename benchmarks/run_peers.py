@@ -7,8 +7,6 @@ What cannot be installed or run is named in the results.
 from __future__ import annotations
 
 import argparse
-import dataclasses
-import json
 import subprocess
 import sys
 import time
@@ -18,6 +16,7 @@ from typing import Any
 
 from tests import servers
 
+from . import results
 from .latency import WARM, percentile
 from .rig import Broken, Program, Row, rig, rounds
 
@@ -171,14 +170,10 @@ def main(words: Sequence[str] | None = None) -> int:
     except (Broken, servers.Unavailable) as reason:
         print(f"bench: {reason}", file=sys.stderr)
         return 1
-    results = json.loads(chosen.out.read_text("utf-8")) if chosen.out.exists() else {"rows": []}
-    kept = [row for row in results["rows"] if row["group"] != "peers"]
-    results["rows"] = kept + [dataclasses.asdict(row) for row in rows]
-    results["peers"] = versions(wanted)
-    results["peers_absent"] = absent
-    chosen.out.parent.mkdir(parents=True, exist_ok=True)
-    chosen.out.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
-    print(f"bench: peers: {len(rows)} rows in {time.monotonic() - start:.0f} s")
+    seconds = time.monotonic() - start
+    facts = {"peers": versions(wanted), "peers_absent": absent}
+    results.merge(chosen.out, "peers", rows, seconds, **facts)
+    print(f"bench: peers: {len(rows)} rows in {seconds:.0f} s")
     return 0
 
 
