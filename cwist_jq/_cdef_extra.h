@@ -5,9 +5,10 @@
 
 /* Codes of the shim, beside the library's: all of those are 0 or negative. */
 enum {
-    CWIST_PY_PENDING = 1,  /* the slice ended, the claim goes on */
-    CWIST_PY_SETTLED = 2,  /* the delivery was acked, nacked or released before */
-    CWIST_PY_NO_MEMORY = 3 /* the shim itself is out of memory */
+    CWIST_PY_PENDING = 1,   /* the slice ended, the claim goes on */
+    CWIST_PY_SETTLED = 2,   /* the delivery was acked, nacked or released before */
+    CWIST_PY_NO_MEMORY = 3, /* the shim itself is out of memory */
+    CWIST_PY_LOGGED = 4     /* success, and there are lines of log to fetch */
 };
 
 enum cwist_py_end { CWIST_PY_ACK, CWIST_PY_NACK, CWIST_PY_RELEASE };
@@ -20,10 +21,12 @@ typedef struct cwist_py_batch {
     size_t count;
     const char *texts; /* id and type of each job, each with its NUL; no type is "" */
     size_t texts_len;
-    const char *payloads; /* the small ones, one behind the other */
+    const char *payloads; /* the small ones, one behind the other; they follow the texts */
     size_t payloads_len;
     const size_t *sizes; /* of all payloads */
     const uint32_t *attempts;
+    size_t size;      /* of the first payload */
+    uint32_t attempt; /* of the first job */
     ...;
 } cwist_py_batch;
 

@@ -14,7 +14,7 @@ from cwist_jq._native import ffi, lib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NoReturn, Union
+    from typing import Union
 
     from cwist_jq._native import Batch, Buffer, ConnHandle, QueueHandle, StoredArray
 
@@ -31,6 +31,7 @@ __all__ = [
     "connect",
     "dead_count",
     "describe",
+    "describe_one",
     "enqueue",
     "enqueue_apart",
     "enqueue_joined",
@@ -54,11 +55,13 @@ __all__ = [
 SLICE_MS = 200
 LOG_TEXT = 512
 
+_NULL = ffi.NULL
 _SUCCESS: int = lib.CWIST_SUCCESS
 _TIMEOUT: int = lib.CWIST_ERROR_TIMEOUT
 _PENDING: int = lib.CWIST_PY_PENDING
 _SETTLED: int = lib.CWIST_PY_SETTLED
 _NO_MEMORY: int = lib.CWIST_PY_NO_MEMORY
+_LOGGED: int = lib.CWIST_PY_LOGGED
 _NOT_SENT: int = lib.CWIST_ERROR_NOT_SENT
 _ACK: int = lib.CWIST_PY_ACK
 BATCH_MAX: int = lib.CWIST_JOB_BATCH_MAX
@@ -134,17 +137,17 @@ def _last_error(code: int) -> errors.Error:
     return _error(code, text)
 
 
-def _fail(code: int) -> NoReturn:
-    """Raises the exception of a code, with the text of this thread's last error."""
-    raise _last_error(code)
-
-
 def _check(code: int) -> None:
     """Raises unless the code says success; logs what the library had to say."""
     if code != _SUCCESS:
-        _fail(code)
-    if lib.cwist_py_log_waiting():
-        _drain_log()
+        _tell(code)
+
+
+def _tell(code: int) -> None:
+    """Logs what the library had to say, when that is all; else raises the exception of the code."""
+    if code != _LOGGED:
+        raise _last_error(code)
+    _drain_log()
 
 
 def _drain_log() -> None:
@@ -211,7 +214,7 @@ def close_queue(queue: QueueHandle) -> None:
 def enqueue(queue: QueueHandle, payload: object, kind: bytes | None) -> str:
     """Stores a job; its id."""
     out = ffi.new("char[]", _ID_SIZE)
-    label = ffi.NULL if kind is None else kind
+    label = _NULL if kind is None else kind
     if isinstance(payload, bytes):
         code = lib.cwist_py_enqueue(queue, payload, len(payload), label, out)
     else:
@@ -220,7 +223,8 @@ def enqueue(queue: QueueHandle, payload: object, kind: bytes | None) -> str:
             code = lib.cwist_py_enqueue(queue, memory, len(memory), label, out)
         finally:
             ffi.release(memory)
-    _check(code)
+    if code:
+        _tell(code)
     return ffi.string(out).decode("utf-8", "replace")
 
 
@@ -284,9 +288,8 @@ def enqueue_apart(
 
 def _ids(code: int, stored: StoredArray, count: int) -> list[str]:
     """The ids of stored jobs; raises with all results when one was not stored."""
-    if code == _SUCCESS:
-        if lib.cwist_py_log_waiting():
-            _drain_log()
+    if code in (_SUCCESS, _LOGGED):
+        _drain_log()
         return ffi.string(ffi.cast("char *", stored)).decode("utf-8", "replace").split("\n")
     error = _last_error(code)
     codes = [stored[index].code for index in range(count)]
@@ -347,7 +350,8 @@ def claim(batch: Batch, queue: QueueHandle, most: int, timeout_ms: int) -> bool:
     if code == _TIMEOUT:
         _drain_log()
         return False
-    _check(code)
+    if code:
+        _tell(code)
     return True
 
 
@@ -362,9 +366,20 @@ def describe(batch: Batch) -> tuple[list[str], bytes, list[int], list[int]]:
     texts = ffi.unpack(batch.texts, batch.texts_len - 1).decode("utf-8", "replace").split("\0")
     size = batch.payloads_len
     payloads = ffi.unpack(batch.payloads, size) if size else b""
-    if count == 1:
-        return texts, payloads, [batch.sizes[0]], [batch.attempts[0]]
     return texts, payloads, ffi.unpack(batch.sizes, count), ffi.unpack(batch.attempts, count)
+
+
+def describe_one(batch: Batch) -> tuple[str, str, bytes, int, int]:
+    """What came with a claim of one job: id, type, payload if it is small, its size, attempts."""
+    both = ffi.unpack(batch.texts, batch.texts_len + batch.payloads_len)
+    name, kind, payload = both.split(b"\0", 2)
+    return (
+        name.decode("ascii", "replace"),
+        kind.decode("utf-8", "replace"),
+        payload,
+        batch.size,
+        batch.attempt,
+    )
 
 
 def payload(batch: Batch, index: int) -> bytes:
@@ -390,7 +405,9 @@ def is_settled(batch: Batch, index: int) -> bool:
 
 def ack(batch: Batch, index: int, queue: QueueHandle) -> None:
     """Removes the job."""
-    _check(lib.cwist_py_settle(batch, index, queue, _ACK, ffi.NULL))
+    code = lib.cwist_py_settle(batch, index, queue, _ACK, _NULL)
+    if code:
+        _tell(code)
 
 
 def nack(batch: Batch, index: int, queue: QueueHandle, reason: bytes | None) -> None:
@@ -443,12 +460,12 @@ def _settle_many(queue: QueueHandle, batches: list[Batch], indices: list[int], e
         end,
         codes,
     )
-    if code != _SUCCESS:
-        error = _last_error(code)
-        error.results = _results(ffi.unpack(codes, count), [None] * count, error)
-        raise error
-    if lib.cwist_py_log_waiting():
+    if code in (_SUCCESS, _LOGGED):
         _drain_log()
+        return
+    error = _last_error(code)
+    error.results = _results(ffi.unpack(codes, count), [None] * count, error)
+    raise error
 
 
 def ack_and_poll(
@@ -470,10 +487,10 @@ def ack_and_poll(
         count,
         codes,
     )
-    failed = None if code in (_SUCCESS, _TIMEOUT) else _last_error(code)
+    failed = None if code in (_SUCCESS, _LOGGED, _TIMEOUT) else _last_error(code)
     _drain_log()
     results: Results = [
         None if done == _SUCCESS else _error(done, f"ack: {_explained(done)}")
         for done in ffi.unpack(codes, count)
     ]
-    return code == _SUCCESS, results, failed
+    return code in (_SUCCESS, _LOGGED), results, failed

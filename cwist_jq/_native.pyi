@@ -46,6 +46,8 @@ class Batch:  # A cwist_py_batch pointer.
     payloads_len: int
     sizes: Numbers
     attempts: Numbers
+    size: int
+    attempt: int
 
 class View(Protocol):  # What ffi.buffer() makes.
     def __getitem__(self, index: slice) -> bytes: ...
@@ -116,6 +118,7 @@ class _Lib:
     CWIST_PY_PENDING: int
     CWIST_PY_SETTLED: int
     CWIST_PY_NO_MEMORY: int
+    CWIST_PY_LOGGED: int
     CWIST_PY_SMALL: int
     CWIST_PY_ACK: int
     CWIST_PY_NACK: int

@@ -11,7 +11,7 @@
 
 #include "platform/thread.h"
 
-enum { CWIST_PY_PENDING = 1, CWIST_PY_SETTLED = 2, CWIST_PY_NO_MEMORY = 3 };
+enum { CWIST_PY_PENDING = 1, CWIST_PY_SETTLED = 2, CWIST_PY_NO_MEMORY = 3, CWIST_PY_LOGGED = 4 };
 
 enum cwist_py_end { CWIST_PY_ACK, CWIST_PY_NACK, CWIST_PY_RELEASE };
 
@@ -19,6 +19,8 @@ static int code_of(cwist_error_t error)
 {
     return cwist_job_error_code(&error);
 }
+
+static int tell(int code); /* in _shim_log.c */
 
 #include "_shim_claim.c"
 #include "_shim_log.c"
@@ -36,7 +38,7 @@ static int cwist_py_connect(cwist_job_conn_t **conn, const char *url, uint64_t c
     opts.connect_timeout_ms = connect_ms;
     opts.operation_timeout_ms = operation_ms;
     opts.log = log_push;
-    return code_of(cwist_job_conn_open(conn, url, &opts));
+    return tell(code_of(cwist_job_conn_open(conn, url, &opts)));
 }
 
 static int cwist_py_open(cwist_job_queue_t **queue, cwist_job_conn_t *conn, const char *name,
@@ -44,15 +46,15 @@ static int cwist_py_open(cwist_job_queue_t **queue, cwist_job_conn_t *conn, cons
                          uint64_t retry_delay_ms)
 {
     cwist_job_queue_opts_t opts = {name, consumer, visibility_ms, max_retries, retry_delay_ms};
-    return code_of(cwist_job_queue_open(queue, conn, &opts));
+    return tell(code_of(cwist_job_queue_open(queue, conn, &opts)));
 }
 
 static int cwist_py_dead_count(cwist_job_queue_t *queue, uint64_t *count)
 {
-    return code_of(cwist_job_queue_dead_count(queue, count));
+    return tell(code_of(cwist_job_queue_dead_count(queue, count)));
 }
 
 static int cwist_py_interrupt(cwist_job_queue_t *queue)
 {
-    return code_of(cwist_job_queue_interrupt(queue));
+    return tell(code_of(cwist_job_queue_interrupt(queue)));
 }

@@ -8,10 +8,12 @@ typedef struct cwist_py_batch {
     size_t count;
     const char *texts; /* id and type of each job, each with its NUL; no type is "" */
     size_t texts_len;
-    const char *payloads; /* the small ones, one behind the other */
+    const char *payloads; /* the small ones, one behind the other; they follow the texts */
     size_t payloads_len;
     const size_t *sizes; /* of all payloads */
     const uint32_t *attempts;
+    size_t size;              /* of the first payload */
+    uint32_t attempt;         /* of the first job */
     cwist_job_claim_t *claim; /* NULL: it ended */
     cwist_job_t **handles;    /* room for all that may come, and in the same block: */
     atomic_bool *settled;
@@ -92,6 +94,8 @@ static int describe(cwist_py_batch *batch)
             payloads += sizes[i];
         }
     }
+    batch->size = sizes[0];
+    batch->attempt = attempts[0];
     return CWIST_SUCCESS;
 }
 
@@ -109,7 +113,7 @@ static int cwist_py_claim_wait(cwist_py_batch *batch, uint64_t slice_ms)
     if (code == CWIST_SUCCESS || code == CWIST_ERROR_TIMEOUT) {
         end_claim(batch);
     }
-    return code == CWIST_SUCCESS ? describe(batch) : code;
+    return code == CWIST_SUCCESS ? tell(describe(batch)) : code;
 }
 
 /* Starts a claim and waits its first slice. The batch is zeroed, or its claim found nothing. */

@@ -55,6 +55,12 @@ static bool cwist_py_log_waiting(void)
     return atomic_load_explicit(&log_count, memory_order_relaxed) != 0;
 }
 
+/* SUCCESS becomes LOGGED when there are lines for Python to fetch. */
+static int tell(int code)
+{
+    return code == CWIST_SUCCESS && cwist_py_log_waiting() ? CWIST_PY_LOGGED : code;
+}
+
 /* Takes the oldest line. Returns its level, 0 when there is none. */
 static int cwist_py_log_take(char *text, size_t size)
 {

@@ -27,7 +27,7 @@ static int cwist_py_settle(cwist_py_batch *batch, size_t index, cwist_job_queue_
     if (code == CWIST_ERROR_INVALID_PARAM) {
         atomic_store(&batch->settled[index], false);
     }
-    return code;
+    return tell(code);
 }
 
 /*
@@ -49,17 +49,21 @@ static int cwist_py_settle_many(cwist_py_batch *const *batches, const uint32_t *
                                 int *codes)
 {
     cwist_job_t *handles[CWIST_JOB_BATCH_MAX];
+    int code = CWIST_SUCCESS;
 
     take_handles(handles, batches, indices, count);
     switch (end) {
     case CWIST_PY_ACK:
-        return code_of(cwist_job_queue_ack_many(queue, handles, count, codes));
+        code = code_of(cwist_job_queue_ack_many(queue, handles, count, codes));
+        break;
     case CWIST_PY_NACK:
-        return code_of(cwist_job_queue_nack_many(queue, handles, count, codes));
+        code = code_of(cwist_job_queue_nack_many(queue, handles, count, codes));
+        break;
     case CWIST_PY_RELEASE:
+        code = code_of(cwist_job_queue_release_many(queue, handles, count, codes));
         break;
     }
-    return code_of(cwist_job_queue_release_many(queue, handles, count, codes));
+    return tell(code);
 }
 
 /* Acks jobs and claims what is ready into next, which is zeroed. It does not wait for jobs. */
@@ -79,14 +83,14 @@ static int cwist_py_ack_and_claim(cwist_py_batch *next, cwist_job_queue_t *queue
     take_handles(handles, batches, indices, count);
     code = code_of(cwist_job_queue_ack_and_claim(queue, handles, count, codes, most, 0,
                                                  next->handles, &next->count));
-    return code == CWIST_SUCCESS ? describe(next) : code;
+    return code == CWIST_SUCCESS ? tell(describe(next)) : code;
 }
 
 static int cwist_py_extend(const cwist_py_batch *batch, size_t index, cwist_job_queue_t *queue)
 {
     return atomic_load(&batch->settled[index])
                ? CWIST_PY_SETTLED
-               : code_of(cwist_job_queue_extend(queue, batch->handles[index]));
+               : tell(code_of(cwist_job_queue_extend(queue, batch->handles[index])));
 }
 
 static bool cwist_py_is_settled(const cwist_py_batch *batch, size_t index)

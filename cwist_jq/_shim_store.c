@@ -3,7 +3,7 @@
 static int cwist_py_enqueue(cwist_job_queue_t *queue, const void *payload, size_t len,
                             const char *type, char *id)
 {
-    return code_of(cwist_job_queue_enqueue_id(queue, payload, len, type, id));
+    return tell(code_of(cwist_job_queue_enqueue_id(queue, payload, len, type, id)));
 }
 
 /* Puts the ids of stored jobs together in their own memory: lines, and a NUL. */
@@ -32,7 +32,7 @@ static int store(cwist_job_queue_t *queue, const cwist_job_item_t *items,
     if (code == CWIST_SUCCESS) {
         join_ids(stored, count);
     }
-    return code;
+    return tell(code);
 }
 
 /* Stores jobs whose payloads stand one behind the other. items and stored are room for count. */

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     Payload = Buffer
     Unsent = Union[Payload, "Item"]
+    Piece = tuple[list[Unsent], Union[list[int], None]]  # with the sizes, as of _small_bytes()
 
 __all__ = ["Item", "ack_and_claim", "enqueue_all", "enqueue_many", "settle_many"]
 
@@ -61,9 +62,9 @@ def enqueue_many(queue: QueueHandle, payloads: Iterable[Unsent], type: str | Non
     """Does what Queue.enqueue_many() says."""
     kind = None if type is None else options.kind(type)
     ids: list[str] = []
-    for piece in _pieces(payloads):
+    for piece, sizes in _pieces(payloads):
         try:
-            ids += _store(queue, piece, kind, whole=False)
+            ids += _store(queue, piece, sizes, kind, whole=False)
         except Error as error:  # noqa: PERF203 (the iterable's own errors are none of ours)
             error.results = [*ids, *(error.results or [])]
             if isinstance(payloads, (list, tuple)):
@@ -81,27 +82,41 @@ def enqueue_all(queue: QueueHandle, payloads: Iterable[Unsent], type: str | None
         raise InvalidParam(
             f"payloads has more than {_lib.BATCH_MAX} items; allowed: up to {_lib.BATCH_MAX}"
         )
-    return _store(queue, piece, kind, whole=True) if piece else []
+    return _store(queue, piece, _small_bytes(piece), kind, whole=True) if piece else []
 
 
 def _unsent() -> NotSent:
     return NotSent("not sent, because an earlier item failed")
 
 
-def _pieces(payloads: Iterable[Unsent]) -> Iterator[list[Unsent]]:
+def _pieces(payloads: Iterable[Unsent]) -> Iterator[Piece]:
     """Cuts into lists that one call can take: up to BATCH_MAX items, of PIECE_BYTES or one."""
+    if not isinstance(payloads, (list, tuple)):
+        yield from _cut(payloads)
+        return
+    for start in range(0, len(payloads), _lib.BATCH_MAX):
+        piece = list(payloads[start : start + _lib.BATCH_MAX])
+        sizes = _small_bytes(piece)
+        if sizes is None:
+            yield from _cut(piece)
+        else:
+            yield piece, sizes
+
+
+def _cut(payloads: Iterable[Unsent]) -> Iterator[Piece]:
+    """Cuts by the size of each item."""
     piece: list[Unsent] = []
     room = PIECE_BYTES
     for item in payloads:
-        size = _size(item)
+        size = len(item) if type(item) is bytes else _size(item)
         if piece and (size > room or len(piece) == _lib.BATCH_MAX):
-            yield piece
+            yield piece, _small_bytes(piece)
             piece = []
             room = PIECE_BYTES
         piece.append(item)
         room -= size
     if piece:
-        yield piece
+        yield piece, _small_bytes(piece)
 
 
 def _size(item: object) -> int:
@@ -114,21 +129,42 @@ def _size(item: object) -> int:
         return 0
 
 
+def _small_bytes(piece: list[Unsent]) -> list[int] | None:
+    """The sizes, when all are bytes and small enough to be joined."""
+    if set(map(type, piece)) != {bytes}:
+        return None
+    sizes = list(map(len, piece))  # type: ignore[arg-type]
+    return sizes if sum(sizes) <= JOINED_BYTES else None
+
+
+def _encoded(type: object, known: dict[str, bytes | None]) -> bytes | None:
+    """Encodes the type of an item, once for all items of a piece."""
+    if not isinstance(type, str):
+        return options.kind(type)
+    if type not in known:
+        known[type] = options.kind(type)
+    return known[type]
+
+
 def _store(
-    queue: QueueHandle, piece: list[Unsent], kind: bytes | None, *, whole: bool
+    queue: QueueHandle,
+    piece: list[Unsent],
+    sizes: list[int] | None,
+    kind: bytes | None,
+    *,
+    whole: bool,
 ) -> list[str]:
-    """Stores one piece; what is raised has results for it."""
-    if set(map(type, piece)) == {bytes}:
-        sizes = list(map(len, piece))  # type: ignore[arg-type]
-        if sum(sizes) <= JOINED_BYTES:
-            return _lib.enqueue_joined(queue, piece, sizes, kind, whole=whole)  # type: ignore[arg-type]
+    """Stores one piece; what is raised has results for it. sizes: as of _small_bytes()."""
+    if sizes is not None:
+        return _lib.enqueue_joined(queue, piece, sizes, kind, whole=whole)  # type: ignore[arg-type]
+    encoded: dict[str, bytes | None] = {}
     views: list[Memory] = []
     kinds: list[bytes | None] = []
     try:
         for item in piece:
             if isinstance(item, Item):
                 views.append(_lib.view(item.payload))
-                kinds.append(kind if item.type is None else options.kind(item.type))
+                kinds.append(kind if item.type is None else _encoded(item.type, encoded))
             else:
                 views.append(_lib.view(item))
                 kinds.append(kind)

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from cwist_jq._native import Batch
     from cwist_jq.queue import Queue
 
-__all__ = ["Job", "jobs_of"]
+__all__ = ["Job", "job_of", "jobs_of"]
 
 REASON_MAX = 1024
+SMALL = _lib.SMALL
 
 # Held while a payload is copied from where a settled job would have none any more.
 _copying = _thread.RLock()
@@ -205,19 +206,34 @@ _payload_slot: Callable[[Job], bytes] = Job.__dict__["payload"].__get__
 def jobs_of(queue: Queue, batch: Batch) -> list[Job]:
     """Makes the jobs that a claim brought."""
     texts, payloads, sizes, attempts = _lib.describe(batch)
+    new = Job.__new__
     jobs = []
-    start = 0
-    for index, size in enumerate(sizes):
-        job = Job.__new__(Job)
+    start = index = 0
+    for name, kind, size, attempt in zip(texts[::2], texts[1::2], sizes, attempts):
+        job = new(Job)
         job._batch = batch  # noqa: SLF001 (its only maker)
-        job._index = index  # noqa: SLF001 (its only maker)
-        job._queue = queue  # noqa: SLF001 (its only maker)
-        job.id = texts[2 * index]
-        job.type = texts[2 * index + 1] or None
-        job.attempts = attempts[index]
-        if size <= _lib.SMALL:
+        job._index = index  # noqa: SLF001
+        job._queue = queue  # noqa: SLF001
+        job.id = name
+        job.type = kind or None
+        job.attempts = attempt
+        if size <= SMALL:
             end = start + size
             job.payload = payloads[start:end]
             start = end
         jobs.append(job)
+        index += 1  # noqa: SIM113 (quicker than enumerate() around zip())
     return jobs
+
+
+def job_of(queue: Queue, batch: Batch) -> Job:
+    """Makes the one job that a claim brought."""
+    job = Job.__new__(Job)
+    job._batch = batch  # noqa: SLF001 (its only maker)
+    job._index = 0  # noqa: SLF001
+    job._queue = queue  # noqa: SLF001
+    job.id, kind, payload, size, job.attempts = _lib.describe_one(batch)
+    job.type = kind or None
+    if size <= SMALL:
+        job.payload = payload
+    return job

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cwist_jq import _lib, batch, options
 from cwist_jq.errors import Closed
-from cwist_jq.job import jobs_of
+from cwist_jq.job import job_of, jobs_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -160,8 +160,15 @@ class Queue:
             Closed: The queue is closed, or was closed meanwhile.
             InvalidParam: The timeout is out of its range.
         """
-        jobs = self._claim(1, options.timeout(timeout))
-        return jobs[0] if jobs else None
+        timeout_ms = options.timeout(timeout)
+        handle = self._handle or self._live()
+        claimed = _lib.new_batch()
+        # A signal may raise anywhere in here, also right behind the call that brought the job.
+        try:
+            return job_of(self, claimed) if _lib.claim(claimed, handle, 1, timeout_ms) else None
+        except BaseException:
+            _lib.abandon(claimed, handle)
+            raise
 
     def claim_many(self, n: int, timeout: Duration | None = None) -> list[Job]:
         """Claims up to n jobs at once: waits for the first, and takes what is ready then.
@@ -186,13 +193,11 @@ class Queue:
             InvalidParam: n or the timeout is out of its range.
             ConnectionFailed, Interrupted, Closed: As for claim().
         """
-        return self._claim(options.batch_size("n", n), options.timeout(timeout))
-
-    def _claim(self, most: int, timeout_ms: int) -> list[Job]:
+        most = options.batch_size("n", n)
+        timeout_ms = options.timeout(timeout)
         handle = self._live()
         claimed = _lib.new_batch()
-        # A signal may raise anywhere in here, also right behind the call that brought the jobs.
-        try:
+        try:  # as in claim()
             return jobs_of(self, claimed) if _lib.claim(claimed, handle, most, timeout_ms) else []
         except BaseException:
             _lib.abandon(claimed, handle)

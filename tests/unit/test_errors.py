@@ -71,7 +71,7 @@ def test_every_code_of_the_headers_has_its_own_exception() -> None:
 
 def test_a_code_without_an_exception_is_the_root_with_that_code() -> None:
     with pytest.raises(errors.Error) as caught:
-        _lib._fail(-99)
+        _lib._tell(-99)
     assert type(caught.value) is errors.Error
     assert caught.value.code == -99
     assert errors.Error.code == -1

@@ -65,6 +65,11 @@ class Library:
             raise self.fails
         return ["1-0", "type", "2-0", ""], b"payload", [7, SMALL + 1], [2, 1]
 
+    def describe_one(self, batch: object) -> tuple[str, str, bytes, int, int]:
+        if self.fails is not None:
+            raise self.fails
+        return "1-0", "", b"payload", 7, 1
+
     def payload(self, batch: object, index: int) -> bytes:
         self.calls.append(("payload", index))
         return b"large"
