@@ -50,8 +50,9 @@ def _finish(queue: cwist_jq.Queue, observer: Observer, name: str, seen: dict[str
     assert observer.leftovers(name) == []
 
 
+@pytest.mark.parametrize("how", ["claim", "claim_many", "ack_and_claim"])
 def test_an_interrupted_claim_loses_no_job_and_no_attempt(
-    make_queue: MakeQueue, observer: Observer, queue_name: str, signals: _Signals
+    make_queue: MakeQueue, observer: Observer, queue_name: str, signals: _Signals, how: str
 ) -> None:
     """F05: a signal that raises in the same instant in which a job arrives."""
     queue, producer = make_queue(max_retries=1), make_queue()
@@ -69,17 +70,30 @@ def test_an_interrupted_claim_loses_no_job_and_no_attempt(
         signal.pthread_kill(main, signal.SIGUSR1)
         return job_id
 
+    def one() -> cwist_jq.Job:
+        if how == "claim":
+            return claim(queue)
+        if how == "claim_many":
+            (job,) = queue.claim_many(1000, PATIENCE)
+        else:
+            (job,) = queue.ack_and_claim(done, 1000, PATIENCE)
+        return job
+
     ids = []
     for _ in range(ROUNDS):
+        done = []
+        if how == "ack_and_claim":
+            ids.append(producer.enqueue(b"y"))
+            done = [claim(queue)]
+            seen[done[0].id] = done[0].attempts
         other = Background(meanwhile, pauses.uniform(0, 0.2), pauses.choice([0, 0, 0.0005, 0.002]))
         signals.armed = True
         try:
-            job = queue.claim(PATIENCE)
+            job = one()
             signals.armed = False
         except KeyboardInterrupt:
             interrupted += 1
         else:
-            assert job is not None
             seen[job.id] = job.attempts
             job.ack()
         ids.append(other.result())

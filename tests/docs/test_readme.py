@@ -13,11 +13,11 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 BUILD = ROOT / "build" / "c"
 
 
-def example(language: str) -> str:
-    """The one long example of a language."""
-    blocks: list[str] = re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
-    assert len(blocks) == 1
-    return blocks[0]
+def example(language: str, page: str = README) -> str:
+    """The examples of a language, as one program."""
+    blocks: list[str] = re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)
+    assert blocks
+    return "".join(blocks)
 
 
 def run(command: list[str], env: dict[str, str] | None = None) -> str:
@@ -37,7 +37,15 @@ def test_the_python_example(url: str) -> None:
     program = example("python")
     assert "redis://127.0.0.1:6379" in program
     printed = run([sys.executable, "-c", program.replace("redis://127.0.0.1:6379", url)])
-    assert re.fullmatch(r"""\S+ welcome b'{"to": "a@b.co"}' 1\n""", printed)
+    first, _, numbers = printed.partition("\n")
+    assert re.fullmatch(r"""\S+ welcome b'{"to": "a@b.co"}' 1""", first)
+    assert numbers.split() == [f"b'{n}'" for n in range(1000)]
+
+
+def test_the_python_page(url: str) -> None:
+    program = example("python", (ROOT / "docs" / "python.md").read_text(encoding="utf-8"))
+    printed = run([sys.executable, "-c", program.replace("redis://127.0.0.1:6379", url)])
+    assert printed == "plain b'one'\nplain b'two'\nurgent b'three'\n"
 
 
 def test_the_c_example_with_the_installed_library(url: str, tmp_path: Path) -> None:
