@@ -5,37 +5,55 @@
 #include "core/queue.h"
 #include "core/settle.h"
 
-/* Acks the batch; with a claim, in the same round trip as a poll for its first jobs. */
-static int ack_and_poll(cwist_jq__queue *queue, cwist_jq__claim *claim,
-                        const cwist_jq__batch *batch, int *all, cwist_jq__job **next, size_t *got)
+/* Acks a piece; with a claim, in the same round trip as a poll for its jobs. */
+static int ack_piece(cwist_jq__queue *queue, cwist_jq__claim *claim, const cwist_jq__piece *piece,
+                     int *all)
 {
     const cwist_jq__ops *ops = queue->conn->ops;
     uint64_t deadline = cwist_jq__operation_deadline(queue);
-    int codes[CWIST_JOB_BATCH_MAX];
-    cwist_jq__failure told; /* by the acks: their codes say enough */
+    int codes[CWIST_JQ_PIECE];
     int status = CWIST_SUCCESS;
 
-    if (batch->count == 0) {
+    if (piece->count == 0) {
         return CWIST_SUCCESS;
     }
     if (claim != NULL) {
-        status = ops->ack_and_poll(claim, batch->jobs, batch->count, codes, deadline, next, got);
+        status = ops->ack_and_poll(claim, piece->jobs, piece->count, codes, deadline, claim->jobs,
+                                   &claim->count);
     } else {
-        (void)ops->ack(queue, batch->jobs, batch->count, deadline, codes);
+        (void)ops->ack(queue, piece->jobs, piece->count, deadline, codes);
     }
-    told.code = CWIST_SUCCESS;
-    cwist_jq__batch_spread(batch, codes, CWIST_SUCCESS, all, &told);
-    return status == CWIST_SUCCESS && *got != 0 ? cwist_jq__claim_sift(claim, next, got) : status;
+    cwist_jq__piece_spread(piece, codes, CWIST_SUCCESS, all, NULL);
+    return status;
 }
 
-/* Acks, then claims into next. */
-static int run(cwist_jq__queue *queue, cwist_jq__claim *claim, const cwist_jq__batch *batch,
-               int *all, cwist_jq__job **next, size_t *got)
+/* Acks all; the last piece takes the claim's poll along. */
+static int ack_all(cwist_jq__queue *queue, cwist_jq__claim *claim, cwist_job_t *const *jobs,
+                   size_t count, int *codes)
 {
-    int status = ack_and_poll(queue, claim, batch, all, next, got);
+    cwist_jq__failure failure; /* of a handle: its code says enough */
+    cwist_jq__piece piece;
+    size_t next = 0;
+    int status = CWIST_SUCCESS;
 
-    while (status == CWIST_JQ_PENDING || (status == CWIST_SUCCESS && *got == 0)) {
-        status = cwist_jq__claim_jobs(claim, CWIST_JQ_NEVER, next, got);
+    failure.code = CWIST_SUCCESS;
+    while (cwist_jq__piece_take(&piece, queue, jobs, count, &next, codes, &failure)) {
+        status = ack_piece(queue, next == count ? claim : NULL, &piece, codes);
+        cwist_jq__piece_drop(&piece);
+    }
+    return status;
+}
+
+/* Acks, then waits for the claim. */
+static int run(cwist_jq__claim *claim, cwist_job_t *const *jobs, size_t count, int *codes)
+{
+    int status = ack_all(claim->queue, claim, jobs, count, codes);
+
+    if (status == CWIST_SUCCESS && claim->count != 0) {
+        status = cwist_jq__claim_sift(claim);
+    }
+    while (status == CWIST_JQ_PENDING || (status == CWIST_SUCCESS && claim->count == 0)) {
+        status = cwist_jq__claim_jobs(claim, CWIST_JQ_NEVER);
     }
     return status;
 }
@@ -58,25 +76,24 @@ static int check_arguments(cwist_job_t *const *jobs, size_t count, const int *co
     return status;
 }
 
-/* The acks are made even when no claim can be; only that failure is told then. */
-static int run_batch(cwist_jq__queue *queue, const cwist_jq__batch *batch, int *codes, size_t most,
-                     uint64_t timeout_ms, cwist_job_t **next, size_t *next_count)
+/* Runs with checked arguments. The acks are made even when no claim can be. */
+static int ack_then_claim(cwist_jq__queue *queue, cwist_job_t *const *jobs, size_t count,
+                          int *codes, size_t most, uint64_t timeout_ms, cwist_job_t **next,
+                          size_t *next_count)
 {
-    cwist_jq__job *jobs[CWIST_JOB_BATCH_MAX];
     cwist_jq__claim *claim = NULL;
-    cwist_jq__failure failure = {0};
-    size_t got = 0;
     int status = cwist_jq__claim_new(&claim, queue, most, timeout_ms);
 
     if (status == CWIST_SUCCESS) {
-        status = run(queue, claim, batch, codes, jobs, &got);
+        status = run(claim, jobs, count, codes);
     } else {
+        cwist_jq__failure failure = {0};
         cwist_jq__failure_note(&failure, 0, status);
-        (void)ack_and_poll(queue, NULL, batch, codes, jobs, &got);
+        (void)ack_all(queue, NULL, jobs, count, codes);
         status = cwist_jq__failure_tell(&failure);
     }
     if (status == CWIST_SUCCESS) {
-        status = cwist_jq__claim_publish(queue, jobs, got, next, next_count);
+        status = cwist_jq__claim_publish(claim, next, next_count);
     }
     cwist_jq__claim_drop(claim, status);
     return status;
@@ -88,8 +105,6 @@ cwist_error_t cwist_job_queue_ack_and_claim(cwist_job_queue_t *handle, cwist_job
                                             size_t *next_count)
 {
     cwist_jq__queue *queue = NULL;
-    cwist_jq__failure failure; /* of handles: their codes say enough */
-    cwist_jq__batch batch;
 
     if (next_count != NULL) {
         *next_count = 0;
@@ -99,15 +114,13 @@ cwist_error_t cwist_job_queue_ack_and_claim(cwist_job_queue_t *handle, cwist_job
         return cwist_jq__result(status);
     }
     status = cwist_jq__begin(&queue, handle, "ack_and_claim");
-    failure.code = CWIST_SUCCESS;
-    if (status != CWIST_SUCCESS) {
+    if (status == CWIST_SUCCESS) {
+        status = ack_then_claim(queue, jobs, count, codes, most, timeout_ms, next, next_count);
+    } else {
+        cwist_jq__failure failure = {0};
         cwist_jq__failure_note(&failure, 0, status);
-        cwist_jq__batch_waste(jobs, count, codes, status);
-        return cwist_jq__result(cwist_jq__failure_tell(&failure));
+        cwist_jq__waste_handles(jobs, count, codes, status);
+        status = cwist_jq__failure_tell(&failure);
     }
-    batch.count = 0;
-    cwist_jq__batch_take(&batch, queue, jobs, count, codes, &failure);
-    status = run_batch(queue, &batch, codes, most, timeout_ms, next, next_count);
-    cwist_jq__batch_drop(&batch);
     return cwist_jq__end(queue, "ack_and_claim", status);
 }

@@ -21,6 +21,9 @@
 /* Not a public code: the slice ended, the claim goes on. */
 #define CWIST_JQ_PENDING 1
 
+/* How many jobs the ends of deliveries take at once: what is kept of them fits a thread's stack. */
+#define CWIST_JQ_PIECE 256
+
 /* Why a job is dead; the number is part of the wire format (docs/wire-format.md). */
 typedef enum cwist_jq__cause {
     CWIST_JQ_CAUSE_NACKED = 1,
@@ -84,7 +87,7 @@ struct cwist_jq__ops {
     void (*claim_end)(cwist_jq__claim *claim);
 
     /*
-     * The ends of deliveries, `count` (1 to CWIST_JOB_BATCH_MAX) of one queue at once. Each of
+     * The ends of deliveries, `count` (1 to CWIST_JQ_PIECE) of one queue at once. Each of
      * codes is filled in: LEASE_LOST when the job was given away, and then nothing changed for it;
      * NOT_SENT when it was not tried. They return the first code that is not SUCCESS, whose text is
      * then set. The jobs stay the caller's.

@@ -33,28 +33,33 @@ int cwist_jq__check_owner(const cwist_jq__queue *queue, const cwist_jq__job *job
                                 job->id, job->queue->name);
 }
 
-void cwist_jq__batch_take(cwist_jq__batch *batch, const cwist_jq__queue *queue,
-                          cwist_job_t *const *handles, size_t count, int *codes,
+bool cwist_jq__piece_take(cwist_jq__piece *piece, const cwist_jq__queue *queue,
+                          cwist_job_t *const *handles, size_t count, size_t *next, int *codes,
                           cwist_jq__failure *failure)
 {
-    for (size_t i = 0; i < count; i++) {
+    size_t end = count - *next < CWIST_JQ_PIECE ? count : *next + CWIST_JQ_PIECE;
+    bool some = *next < end;
+
+    piece->count = 0;
+    for (; *next < end; ++*next) {
         void *object = NULL;
-        int status = cwist_jq__handle_take(&object, handles[i], CWIST_JQ_KIND_JOB, "job");
+        int status = cwist_jq__handle_take(&object, handles[*next], CWIST_JQ_KIND_JOB, "job");
         if (status == CWIST_SUCCESS) {
             status = cwist_jq__check_owner(queue, object);
         }
-        codes[i] = status;
+        codes[*next] = status;
         if (status == CWIST_SUCCESS) {
-            batch->places[batch->count] = (uint16_t)i;
-            batch->jobs[batch->count++] = object;
+            piece->places[piece->count] = (uint16_t)*next;
+            piece->jobs[piece->count++] = object;
         } else {
-            cwist_jq__failure_note(failure, i, status);
+            cwist_jq__failure_note(failure, *next, status);
             cwist_jq__unref(object);
         }
     }
+    return some;
 }
 
-void cwist_jq__batch_waste(cwist_job_t *const *handles, size_t count, int *codes, int code)
+void cwist_jq__waste_handles(cwist_job_t *const *handles, size_t count, int *codes, int code)
 {
     for (size_t i = 0; i < count; i++) {
         cwist_job_destroy(handles[i]);
@@ -62,23 +67,23 @@ void cwist_jq__batch_waste(cwist_job_t *const *handles, size_t count, int *codes
     }
 }
 
-void cwist_jq__batch_spread(const cwist_jq__batch *batch, const int *codes, int status, int *all,
+void cwist_jq__piece_spread(const cwist_jq__piece *piece, const int *codes, int status, int *all,
                             cwist_jq__failure *failure)
 {
     bool noted = status == CWIST_SUCCESS;
 
-    for (size_t i = 0; i < batch->count; i++) {
-        all[batch->places[i]] = codes[i];
+    for (size_t i = 0; i < piece->count; i++) {
+        all[piece->places[i]] = codes[i];
         if (!noted && codes[i] != CWIST_SUCCESS) {
-            cwist_jq__failure_note(failure, batch->places[i], codes[i]);
+            cwist_jq__failure_note(failure, piece->places[i], codes[i]);
             noted = true;
         }
     }
 }
 
-void cwist_jq__batch_drop(cwist_jq__batch *batch)
+void cwist_jq__piece_drop(cwist_jq__piece *piece)
 {
-    for (size_t i = 0; i < batch->count; i++) {
-        cwist_jq__unref(batch->jobs[i]);
+    for (size_t i = 0; i < piece->count; i++) {
+        cwist_jq__unref(piece->jobs[i]);
     }
 }

@@ -31,13 +31,10 @@ int cwist_jq__claim_pause(const cwist_jq__claim *claim, uint64_t until)
     return status;
 }
 
-void cwist_jq__hand_back(cwist_jq__queue *queue, cwist_jq__job **jobs, size_t count)
+static void hand_back_piece(cwist_jq__queue *queue, cwist_jq__job **jobs, size_t count)
 {
-    int codes[CWIST_JOB_BATCH_MAX];
+    int codes[CWIST_JQ_PIECE];
 
-    if (count == 0) {
-        return;
-    }
     (void)queue->conn->ops->release(queue, jobs, count, cwist_jq__operation_deadline(queue), codes);
     for (size_t i = 0; i < count; i++) {
         if (codes[i] != CWIST_SUCCESS && codes[i] != CWIST_ERROR_LEASE_LOST) {
@@ -47,6 +44,14 @@ void cwist_jq__hand_back(cwist_jq__queue *queue, cwist_jq__job **jobs, size_t co
                           queue->name, jobs[i]->id, cwist_jq__error_text());
         }
         cwist_jq__unref(jobs[i]);
+    }
+}
+
+void cwist_jq__hand_back(cwist_jq__queue *queue, cwist_jq__job **jobs, size_t count)
+{
+    for (size_t done = 0; done < count; done += CWIST_JQ_PIECE) {
+        size_t left = count - done;
+        hand_back_piece(queue, jobs + done, left < CWIST_JQ_PIECE ? left : CWIST_JQ_PIECE);
     }
 }
 
@@ -109,7 +114,7 @@ int cwist_jq__claim_check_room(size_t most, cwist_job_t *const *handles, const s
 int cwist_jq__claim_new(cwist_jq__claim **out, cwist_jq__queue *queue, size_t most,
                         uint64_t timeout_ms)
 {
-    cwist_jq__claim *claim = cwist_jq__calloc(1, sizeof *claim);
+    cwist_jq__claim *claim = cwist_jq__calloc(1, sizeof *claim + most * sizeof(cwist_jq__job *));
 
     *out = NULL;
     if (claim == NULL) {
@@ -131,51 +136,49 @@ int cwist_jq__claim_new(cwist_jq__claim **out, cwist_jq__queue *queue, size_t mo
     return CWIST_SUCCESS;
 }
 
-int cwist_jq__claim_sift(cwist_jq__claim *claim, cwist_jq__job **jobs, size_t *count)
+int cwist_jq__claim_sift(cwist_jq__claim *claim)
 {
     cwist_jq__queue *queue = claim->queue;
-    size_t kept = 0;
+    size_t came = claim->count;
 
+    claim->count = 0;
     if (cwist_jq__claim_check(claim) != CWIST_SUCCESS) { /* given up: nobody would settle them */
-        cwist_jq__hand_back(queue, jobs, *count);
-        *count = 0;
+        cwist_jq__hand_back(queue, claim->jobs, came);
         claim->ended = true;
         return cwist_jq__claim_check(claim);
     }
-    for (size_t i = 0; i < *count; i++) {
-        cwist_jq__job *job = jobs[i];
+    for (size_t i = 0; i < came; i++) {
+        cwist_jq__job *job = claim->jobs[i];
         if (job->malformed == NULL && job->attempts <= queue->max_retries) {
-            jobs[kept++] = job;
+            claim->jobs[claim->count++] = job;
         } else {
             bury(queue, job);
             cwist_jq__unref(job);
         }
     }
-    *count = kept;
     return CWIST_SUCCESS;
 }
 
-int cwist_jq__claim_jobs(cwist_jq__claim *claim, uint64_t until, cwist_jq__job **jobs,
-                         size_t *count)
+int cwist_jq__claim_jobs(cwist_jq__claim *claim, uint64_t until)
 {
     cwist_jq__queue *queue = claim->queue;
     /* Even a poll clears many dead jobs out of the way, but not for ever. */
     uint64_t burying_ends = cwist_jq__add_ms(claim->deadline, queue->conn->operation_timeout_ms);
 
     for (;;) {
-        *count = 0;
+        claim->count = 0;
         int status = cwist_jq__claim_check(claim);
         if (status == CWIST_SUCCESS) {
-            status = queue->conn->ops->claim_wait(claim, until, jobs, count);
+            status = queue->conn->ops->claim_wait(claim, until, claim->jobs, &claim->count);
         }
         if (status == CWIST_SUCCESS) {
-            status = cwist_jq__claim_sift(claim, jobs, count);
+            status = cwist_jq__claim_sift(claim);
         }
         if (status != CWIST_SUCCESS) {
             claim->ended = status != CWIST_JQ_PENDING;
             return status;
         }
-        if (*count != 0) {
+        if (claim->count != 0) {
             return CWIST_SUCCESS;
         }
         if (cwist_jq__passed(burying_ends)) {
@@ -185,16 +188,16 @@ int cwist_jq__claim_jobs(cwist_jq__claim *claim, uint64_t until, cwist_jq__job *
     }
 }
 
-int cwist_jq__claim_publish(cwist_jq__queue *queue, cwist_jq__job **jobs, size_t count,
-                            cwist_job_t **handles, size_t *published)
+int cwist_jq__claim_publish(cwist_jq__claim *claim, cwist_job_t **handles, size_t *count)
 {
     size_t done = 0;
 
-    while (done < count && (handles[done] = cwist_jq__handle_new(jobs[done])) != NULL) {
+    while (done < claim->count &&
+           (handles[done] = cwist_jq__handle_new(claim->jobs[done])) != NULL) {
         done++;
     }
-    *published = done;
-    cwist_jq__hand_back(queue, jobs + done, count - done);
+    *count = done;
+    cwist_jq__hand_back(claim->queue, claim->jobs + done, claim->count - done);
     return done != 0 ? CWIST_SUCCESS : cwist_jq__no_memory();
 }
 
@@ -219,8 +222,6 @@ static cwist_error_t claim_up_to(cwist_job_queue_t *handle, size_t most, uint64_
 {
     cwist_jq__queue *queue = NULL;
     cwist_jq__claim *claim = NULL;
-    cwist_jq__job *jobs[CWIST_JOB_BATCH_MAX];
-    size_t got = 0;
     int status = cwist_jq__begin(&queue, handle, "claim");
 
     if (count != NULL) {
@@ -234,11 +235,11 @@ static cwist_error_t claim_up_to(cwist_job_queue_t *handle, size_t most, uint64_
     }
     if (status == CWIST_SUCCESS) {
         do {
-            status = cwist_jq__claim_jobs(claim, CWIST_JQ_NEVER, jobs, &got);
+            status = cwist_jq__claim_jobs(claim, CWIST_JQ_NEVER);
         } while (status == CWIST_JQ_PENDING);
     }
     if (status == CWIST_SUCCESS) {
-        status = cwist_jq__claim_publish(queue, jobs, got, handles, count);
+        status = cwist_jq__claim_publish(claim, handles, count);
     }
     cwist_error_t result = cwist_jq__end(queue, "claim", status);
     cwist_jq__claim_drop(claim, status);
@@ -297,22 +298,20 @@ cwist_error_t cwist_job_claim_start(cwist_job_claim_t **claim_handle, cwist_job_
 static int wait_slice(cwist_jq__claim *claim, uint64_t slice_ms, cwist_job_t **handles,
                       size_t *count)
 {
-    cwist_jq__job *jobs[CWIST_JOB_BATCH_MAX];
-    size_t got = 0;
     int status = cwist_jq__claim_check_room(claim->most, handles, count);
 
     if (status == CWIST_SUCCESS && claim->ended) {
         status = cwist_jq__fail(CWIST_ERROR_CLOSED, "the claim has ended");
     }
     if (status == CWIST_SUCCESS) {
-        status = cwist_jq__claim_jobs(claim, cwist_jq__after_ms(slice_ms), jobs, &got);
+        status = cwist_jq__claim_jobs(claim, cwist_jq__after_ms(slice_ms));
     }
     if (status == CWIST_JQ_PENDING) {
         return CWIST_SUCCESS;
     }
     if (status == CWIST_SUCCESS) {
         claim->ended = true;
-        status = cwist_jq__claim_publish(claim->queue, jobs, got, handles, count);
+        status = cwist_jq__claim_publish(claim, handles, count);
     }
     return status;
 }

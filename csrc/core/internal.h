@@ -259,6 +259,9 @@ typedef struct cwist_jq__claim {
     unsigned interrupts; /* the queue's count when the claim began */
     bool ended;          /* an error was reported */
     void *impl;          /* the backend's own part */
+    /* what came, `count` of it at present; they are the caller's from the end of a wait on */
+    size_t count;
+    cwist_jq__job *jobs[]; /* `most` places */
 } cwist_jq__claim;
 
 /*

@@ -6,45 +6,45 @@
 
 /* ---- the endings ---- */
 
-typedef int (*ending)(cwist_jq__queue *queue, const cwist_jq__batch *batch, const char *reason,
+typedef int (*ending)(cwist_jq__queue *queue, const cwist_jq__piece *piece, const char *reason,
                       uint64_t deadline, int *codes);
 
-static int end_ack(cwist_jq__queue *queue, const cwist_jq__batch *batch, const char *reason,
+static int end_ack(cwist_jq__queue *queue, const cwist_jq__piece *piece, const char *reason,
                    uint64_t deadline, int *codes)
 {
     (void)reason;
-    return queue->conn->ops->ack(queue, batch->jobs, batch->count, deadline, codes);
+    return queue->conn->ops->ack(queue, piece->jobs, piece->count, deadline, codes);
 }
 
-static int end_retry(cwist_jq__queue *queue, const cwist_jq__batch *batch, const char *reason,
+static int end_retry(cwist_jq__queue *queue, const cwist_jq__piece *piece, const char *reason,
                      uint64_t deadline, int *codes)
 {
     (void)reason;
-    return queue->conn->ops->retry(queue, batch->jobs, batch->count, queue->retry_delay_ms,
+    return queue->conn->ops->retry(queue, piece->jobs, piece->count, queue->retry_delay_ms,
                                    deadline, codes);
 }
 
-static int end_dead(cwist_jq__queue *queue, const cwist_jq__batch *batch, const char *reason,
+static int end_dead(cwist_jq__queue *queue, const cwist_jq__piece *piece, const char *reason,
                     uint64_t deadline, int *codes)
 {
-    int status = queue->conn->ops->bury(queue, batch->jobs, batch->count, CWIST_JQ_CAUSE_NACKED,
+    int status = queue->conn->ops->bury(queue, piece->jobs, piece->count, CWIST_JQ_CAUSE_NACKED,
                                         reason, deadline, codes);
 
-    for (size_t i = 0; i < batch->count; i++) {
+    for (size_t i = 0; i < piece->count; i++) {
         if (codes[i] == CWIST_SUCCESS) {
             cwist_jq__log(queue->conn, CWIST_JOB_LOG_INFO,
                           "queue %s: job %s is dead after %u deliveries (nacked)", queue->name,
-                          batch->jobs[i]->id, batch->jobs[i]->attempts);
+                          piece->jobs[i]->id, piece->jobs[i]->attempts);
         }
     }
     return status;
 }
 
-static int end_release(cwist_jq__queue *queue, const cwist_jq__batch *batch, const char *reason,
+static int end_release(cwist_jq__queue *queue, const cwist_jq__piece *piece, const char *reason,
                        uint64_t deadline, int *codes)
 {
     (void)reason;
-    return queue->conn->ops->release(queue, batch->jobs, batch->count, deadline, codes);
+    return queue->conn->ops->release(queue, piece->jobs, piece->count, deadline, codes);
 }
 
 /* What becomes of jobs; another end for those that had their last allowed delivery. */
@@ -58,33 +58,33 @@ static const verdict to_ack = {"ack", end_ack, NULL};
 static const verdict to_nack = {"nack", end_retry, end_dead};
 static const verdict to_release = {"release", end_release, NULL};
 
-/* ---- batches ---- */
+/* ---- batches, a piece at a time ---- */
 
-static void run(cwist_jq__queue *queue, const cwist_jq__batch *batch, ending end,
+static void run(cwist_jq__queue *queue, const cwist_jq__piece *piece, ending end,
                 const char *reason, int *all, cwist_jq__failure *failure)
 {
-    int codes[CWIST_JOB_BATCH_MAX];
+    int codes[CWIST_JQ_PIECE];
 
-    if (batch->count != 0) {
-        int status = end(queue, batch, reason, cwist_jq__operation_deadline(queue), codes);
-        cwist_jq__batch_spread(batch, codes, status, all, failure);
+    if (piece->count != 0) {
+        int status = end(queue, piece, reason, cwist_jq__operation_deadline(queue), codes);
+        cwist_jq__piece_spread(piece, codes, status, all, failure);
     }
 }
 
-/* Parts the jobs that have deliveries left from those that have none. */
-static void run_parted(cwist_jq__queue *queue, const cwist_jq__batch *batch, const verdict *to,
-                       const char *reason, int *all, cwist_jq__failure *failure)
+/* Runs an ending for those jobs of a piece that had, or had not, their last allowed delivery. */
+static void run_part(cwist_jq__queue *queue, const cwist_jq__piece *piece, bool last, ending end,
+                     const char *reason, int *all, cwist_jq__failure *failure)
 {
-    cwist_jq__batch parts[2];
+    cwist_jq__piece part;
 
-    parts[0].count = parts[1].count = 0;
-    for (size_t i = 0; i < batch->count; i++) {
-        cwist_jq__batch *part = &parts[batch->jobs[i]->attempts >= queue->max_retries];
-        part->places[part->count] = batch->places[i];
-        part->jobs[part->count++] = batch->jobs[i];
+    part.count = 0;
+    for (size_t i = 0; i < piece->count; i++) {
+        if ((piece->jobs[i]->attempts >= queue->max_retries) == last) {
+            part.places[part.count] = piece->places[i];
+            part.jobs[part.count++] = piece->jobs[i];
+        }
     }
-    run(queue, &parts[0], to->end, reason, all, failure);
-    run(queue, &parts[1], to->end_last, reason, all, failure);
+    run(queue, &part, end, reason, all, failure);
 }
 
 /* Consumes the handles whatever happens, then runs the ending. */
@@ -93,23 +93,25 @@ static cwist_error_t settle_batch(cwist_job_queue_t *queue_handle, cwist_job_t *
 {
     cwist_jq__queue *queue = NULL;
     cwist_jq__failure failure;
-    cwist_jq__batch batch;
+    cwist_jq__piece piece;
+    size_t next = 0;
     int status = cwist_jq__begin(&queue, queue_handle, to->operation);
 
     failure.code = CWIST_SUCCESS;
-    batch.count = 0;
     if (status != CWIST_SUCCESS) {
         cwist_jq__failure_note(&failure, 0, status);
-        cwist_jq__batch_waste(handles, count, all, status);
+        cwist_jq__waste_handles(handles, count, all, status);
         return cwist_jq__result(cwist_jq__failure_tell(&failure));
     }
-    cwist_jq__batch_take(&batch, queue, handles, count, all, &failure);
-    if (to->end_last != NULL) {
-        run_parted(queue, &batch, to, reason, all, &failure);
-    } else {
-        run(queue, &batch, to->end, reason, all, &failure);
+    while (cwist_jq__piece_take(&piece, queue, handles, count, &next, all, &failure)) {
+        if (to->end_last == NULL) {
+            run(queue, &piece, to->end, reason, all, &failure);
+        } else {
+            run_part(queue, &piece, false, to->end, reason, all, &failure);
+            run_part(queue, &piece, true, to->end_last, reason, all, &failure);
+        }
+        cwist_jq__piece_drop(&piece);
     }
-    cwist_jq__batch_drop(&batch);
     return cwist_jq__end(queue, to->operation, cwist_jq__tell_item(&failure, "jobs", count));
 }
 

@@ -1,33 +1,34 @@
-/* Batches of claimed jobs on their way to their end. */
+/* Batches of claimed jobs on their way to their end, a piece at a time. */
 #ifndef CWIST_JQ_SETTLE_H
 #define CWIST_JQ_SETTLE_H
 
-#include "core/internal.h"
+#include "core/backend.h"
 
-/* Jobs of a caller's batch, and the place of each in it. Start with count 0. */
-typedef struct cwist_jq__batch {
+/* A piece of a caller's batch: jobs, and the place of each in the batch. Start with count 0. */
+typedef struct cwist_jq__piece {
     size_t count;
-    cwist_jq__job *jobs[CWIST_JOB_BATCH_MAX]; /* counted in the batch that took them */
-    uint16_t places[CWIST_JOB_BATCH_MAX];
-} cwist_jq__batch;
+    cwist_jq__job *jobs[CWIST_JQ_PIECE]; /* counted in the piece that took them */
+    uint16_t places[CWIST_JQ_PIECE];
+} cwist_jq__piece;
 
 /*
- * Consumes handles and keeps the jobs behind them that may be settled through the queue. Fills in
- * codes, and notes the first handle that leads to none.
+ * Consumes the handles from *next on, a piece of them at most, and keeps the jobs that may be
+ * settled through the queue. Fills in codes, notes the first handle that leads to none, and moves
+ * *next on. False when none is left.
  */
-void cwist_jq__batch_take(cwist_jq__batch *batch, const cwist_jq__queue *queue,
-                          cwist_job_t *const *handles, size_t count, int *codes,
+bool cwist_jq__piece_take(cwist_jq__piece *piece, const cwist_jq__queue *queue,
+                          cwist_job_t *const *handles, size_t count, size_t *next, int *codes,
                           cwist_jq__failure *failure);
 /* Consumes handles that nothing can be done for; each gets the code. */
-void cwist_jq__batch_waste(cwist_job_t *const *handles, size_t count, int *codes, int code);
+void cwist_jq__waste_handles(cwist_job_t *const *handles, size_t count, int *codes, int code);
 /*
- * Puts the codes of the batch's jobs in their places. `status` is the first that is not SUCCESS; it
+ * Puts the codes of the piece's jobs in their places. `status` is the first that is not SUCCESS; it
  * is noted with the thread's text.
  */
-void cwist_jq__batch_spread(const cwist_jq__batch *batch, const int *codes, int status, int *all,
+void cwist_jq__piece_spread(const cwist_jq__piece *piece, const int *codes, int status, int *all,
                             cwist_jq__failure *failure);
 /* Gives the jobs back. */
-void cwist_jq__batch_drop(cwist_jq__batch *batch);
+void cwist_jq__piece_drop(cwist_jq__piece *piece);
 
 /* INVALID_PARAM unless the job was claimed through this queue. */
 int cwist_jq__check_owner(const cwist_jq__queue *queue, const cwist_jq__job *job);
