@@ -8,6 +8,7 @@
 /* claim->impl */
 typedef struct state {
     cwist_jq__puller *puller;  /* NULL: none yet */
+    bool polled;               /* what was ready has been taken: now one job is waited for */
     uint64_t give_up;          /* the latest moment for anything; later than a poll's deadline */
     bool extended;             /* the server was silent but there: a little more time was given */
     bool silent;               /* the server was given up: it is not waited for again */
@@ -159,7 +160,6 @@ static int take(cwist_jq__job **job, cwist_jq__claim *claim, natsMsg *message, i
     state *own = claim->impl;
 
     if (status == CWIST_SUCCESS && cwist_jq__is_delivery(message)) {
-        own->puller->asked = false;
         own->backoff.tries = 0;
         return make_job(job, claim->queue, message, own->puller->empty);
     }
@@ -175,14 +175,21 @@ static int take(cwist_jq__job **job, cwist_jq__claim *claim, natsMsg *message, i
     return status;
 }
 
-/* How long one look may take: short against the lease, and against the server's last word. */
+/* How long one look may take: short against the lease, which begins with it. */
+static uint64_t short_slice(const cwist_jq__claim *claim)
+{
+    uint64_t slice = cwist_jq__lease_ms(claim->queue) / 10;
+
+    return slice < 1 ? 1 : slice > CWIST_JQ_SLICE_MS ? CWIST_JQ_SLICE_MS : slice;
+}
+
+/* The same, and short against the server's last word. */
 static uint64_t slice_of(const cwist_jq__claim *claim, uint64_t speaks_by,
                          const cwist_jq__wait *wait)
 {
     const state *own = claim->impl;
-    uint64_t slice = cwist_jq__lease_ms(claim->queue) / 10;
+    uint64_t slice = short_slice(claim);
 
-    slice = slice < 1 ? 1 : slice > CWIST_JQ_SLICE_MS ? CWIST_JQ_SLICE_MS : slice;
     if (cwist_jq__passed(own->puller->ends)) {
         uint64_t left = cwist_jq__ms_left(speaks_by);
         slice = slice < left ? slice : left;
@@ -226,7 +233,7 @@ static int ask(cwist_jq__claim *claim, const cwist_jq__wait *wait)
     }
     status = cwist_jq__ensure_consumer(claim->queue, wait);
     if (status == CWIST_SUCCESS && own->puller == NULL) {
-        status = cwist_jq__puller_take(&own->puller, claim->queue, wait);
+        status = cwist_jq__puller_take(&own->puller, claim->queue, CWIST_JQ_ALONE, wait);
         status = status == CWIST_JQ_PENDING ? CWIST_ERROR_IO : status; /* its text says why */
     }
     if (status == CWIST_SUCCESS) {
@@ -267,7 +274,8 @@ static int weigh(cwist_jq__claim *claim, uint64_t until, int status)
     return CWIST_SUCCESS;
 }
 
-int cwist_jq__nats_claim_wait(cwist_jq__claim *claim, uint64_t until, cwist_jq__job **job)
+/* Waits for one job. */
+static int await_one(cwist_jq__claim *claim, uint64_t until, cwist_jq__job **job)
 {
     state *own = claim->impl;
     int status = CWIST_SUCCESS;
@@ -300,20 +308,177 @@ int cwist_jq__nats_claim_wait(cwist_jq__claim *claim, uint64_t until, cwist_jq__
     return status;
 }
 
-void cwist_jq__nats_claim_end(cwist_jq__claim *claim)
+/* ---- batches ---- */
+
+/* Adds the job of a delivery; one that is of no use comes back when its lease is over. */
+static void keep_job(cwist_jq__claim *claim, natsMsg *message, cwist_jq__job **jobs, size_t *count)
+{
+    state *own = claim->impl;
+    cwist_jq__job *job = NULL;
+
+    if (make_job(&job, claim->queue, message, own->puller->empty) == CWIST_SUCCESS && job != NULL) {
+        jobs[(*count)++] = job;
+    }
+}
+
+/* The server's word that a poll has brought all. What is amiss shows when one job is waited for. */
+static void end_poll(cwist_jq__claim *claim, natsMsg *message)
+{
+    state *own = claim->impl;
+    const char *code = cwist_jq__header_of(message, "Status");
+
+    own->puller->asked = code != NULL && strcmp(code, "100") == 0;
+}
+
+/* Takes what a poll brings, up to the server's last word. */
+static void gather(cwist_jq__claim *claim, cwist_jq__job **jobs, size_t *count)
 {
     state *own = claim->impl;
     cwist_jq__puller *puller = own->puller;
-    cwist_jq__job *job = NULL;
+    uint64_t patience = cwist_jq__late_ms(cwist_jq__nats_of(claim->queue));
+    uint64_t speaks_by = cwist_jq__after_ms(patience);
+    int status = CWIST_SUCCESS;
 
-    if (puller != NULL && puller->asked && !own->silent) {
-        natsMsg *message = cwist_jq__pull_cancel(claim->queue, puller);
-        if (message != NULL &&
-            make_job(&job, claim->queue, message, puller->empty) == CWIST_SUCCESS && job != NULL) {
-            cwist_jq__hand_back(claim->queue, &job, 1);
+    while (puller->asked && !cwist_jq__passed(speaks_by)) {
+        natsMsg *message = NULL;
+        status = cwist_jq__pull_next(&message, claim->queue, puller, short_slice(claim));
+        if (status == CWIST_SUCCESS && cwist_jq__is_delivery(message)) {
+            keep_job(claim, message, jobs, count);
+            continue;
+        }
+        if (status == CWIST_SUCCESS) {
+            end_poll(claim, message);
+        } else if (status != CWIST_JQ_PENDING) {
+            puller->asked = false;
+        } else if (cwist_jq__claim_check(claim) != CWIST_SUCCESS) {
+            break; /* what is still on its way is handed back by claim_end */
+        }
+        natsMsg_Destroy(message);
+    }
+}
+
+/* Leaves nothing under way of a poll that the server did not end, and the puller for the next. */
+static void end_gathering(cwist_jq__claim *claim, cwist_jq__job **jobs, size_t *count)
+{
+    state *own = claim->impl;
+    natsMsg *message = NULL;
+
+    if (own->puller->asked && cwist_jq__claim_check(claim) != CWIST_SUCCESS) {
+        return;
+    }
+    while (own->puller->asked &&
+           (message = cwist_jq__pull_cancel(claim->queue, own->puller)) != NULL) {
+        keep_job(claim, message, jobs, count);
+    }
+    if (own->puller->asked || own->puller->draining || own->puller->link->for_bursts) {
+        cwist_jq__puller_give(claim->queue, own->puller);
+        own->puller = NULL;
+    }
+}
+
+/*
+ * Takes up to `most` jobs that are ready. It tells of no failure: who then waits for one job meets
+ * it again.
+ */
+static void poll_ready(cwist_jq__claim *claim, uint64_t until, size_t most, cwist_jq__job **jobs,
+                       size_t *count)
+{
+    state *own = claim->impl;
+    cwist_jq__wait wait = {cwist_jq__earlier(own->give_up, until), claim};
+    bool below = cwist_jq__nats_of(claim->queue)->below_2_10;
+    size_t before = 0;
+
+    do {
+        before = *count;
+        int status = cwist_jq__ensure_consumer(claim->queue, &wait);
+        if (status == CWIST_SUCCESS && own->puller == NULL) {
+            status = cwist_jq__puller_take(&own->puller, claim->queue, CWIST_JQ_ALONE, &wait);
+        }
+        if (status != CWIST_SUCCESS || own->puller->asked) {
+            return;
+        }
+        if (cwist_jq__poll(claim->queue, own->puller, most - *count) == CWIST_SUCCESS) {
+            gather(claim, jobs, count);
+        } else {
+            own->puller->asked = false;
+        }
+        end_gathering(claim, jobs, count);
+    } while (below && *count > before && *count < most); /* there a poll is for fewer */
+}
+
+int cwist_jq__nats_claim_wait(cwist_jq__claim *claim, uint64_t until, cwist_jq__job **jobs,
+                              size_t *count)
+{
+    state *own = claim->impl;
+
+    *count = 0;
+    if (claim->most > 1 && !own->polled) {
+        own->polled = true;
+        poll_ready(claim, until, claim->most, jobs, count);
+    }
+    if (*count == 0) {
+        int status = await_one(claim, until, jobs);
+        if (status != CWIST_SUCCESS) {
+            return status;
+        }
+        *count = 1;
+        if (claim->most > 1) { /* seldom does one come alone */
+            poll_ready(claim, until, claim->most, jobs, count);
         }
     }
-    cwist_jq__puller_give(claim->queue, puller);
+    own->polled = false;
+    return CWIST_SUCCESS;
+}
+
+int cwist_jq__nats_ack_and_poll(cwist_jq__claim *claim, cwist_jq__job *const *jobs, size_t count,
+                                int *codes, uint64_t deadline, cwist_jq__job **next, size_t *got)
+{
+    state *own = claim->impl;
+    cwist_jq__wait wait = {deadline, claim};
+
+    *got = 0;
+    if (cwist_jq__claim_check(claim) == CWIST_SUCCESS) {
+        (void)cwist_jq__puller_take(&own->puller, claim->queue, CWIST_JQ_TOGETHER, &wait);
+    }
+    cwist_jq__nats_ack_with_pull(claim->queue, jobs, count, own->puller, claim->most, deadline,
+                                 codes);
+    if (own->puller != NULL) {
+        gather(claim, next, got);
+        end_gathering(claim, next, got);
+    }
+    own->polled = *got == 0;
+    return CWIST_SUCCESS;
+}
+
+/* ---- the end ---- */
+
+/* Hands back what was on its way to a claim that is given up. */
+static void return_rest(cwist_jq__claim *claim, cwist_jq__puller *puller)
+{
+    size_t wanted = puller->wanted;
+    cwist_jq__job **jobs = cwist_jq__calloc(wanted, sizeof *jobs);
+    natsMsg *message = NULL;
+    size_t count = 0;
+
+    while ((message = cwist_jq__pull_cancel(claim->queue, puller)) != NULL) {
+        if (jobs != NULL && count < wanted) {
+            keep_job(claim, message, jobs, &count);
+        } else {
+            natsMsg_Destroy(message);
+        }
+    }
+    cwist_jq__hand_back(claim->queue, jobs, count);
+    cwist_jq__free(jobs);
+}
+
+void cwist_jq__nats_claim_end(cwist_jq__claim *claim)
+{
+    state *own = claim->impl;
+
+    if (own->puller != NULL && own->puller->asked && !own->silent) {
+        return_rest(claim, own->puller);
+    }
+    cwist_jq__puller_give(claim->queue, own->puller);
     cwist_jq__free(own);
     claim->impl = NULL;
 }

@@ -22,32 +22,34 @@
 static void nats_unref(cwist_jq__nats *nats)
 {
     if (atomic_fetch_sub(&nats->references, 1) == 1) {
-        cwist_jq__link_unref(nats->link);
-        cwist_jq__options_clear(&nats->options);
+        for (unsigned i = 0; i < CWIST_JQ_LANES; i++) {
+            cwist_jq__link_unref(nats->lanes[i].link);
+            cwist_jq__options_clear(&nats->lanes[i].options);
+        }
         cwist_jq__mutex_destroy(&nats->lock);
         cwist_jq__free(nats);
     }
 }
 
 /* Keeps the cause of a failed connect. Under the lock. */
-static void note_failure(cwist_jq__nats *nats, int code, bool final)
+static void note_failure(cwist_jq__lane *lane, int code, bool final)
 {
-    nats->failures++;
-    nats->final = final;
-    nats->code = code;
-    (void)snprintf(nats->text, sizeof nats->text, "%s", cwist_jq__error_text());
+    lane->failures++;
+    lane->final = final;
+    lane->code = code;
+    (void)snprintf(lane->text, sizeof lane->text, "%s", cwist_jq__error_text());
 }
 
 /* Keeps the link when one came. True when the connecting thread is done. Under the lock. */
-static bool note_attempt(cwist_jq__nats *nats, cwist_jq__link *link, int code, bool final)
+static bool note_attempt(cwist_jq__lane *lane, cwist_jq__link *link, int code, bool final)
 {
     if (code == CWIST_SUCCESS) {
-        nats->link = link;
-        nats->backoff.tries = 0;
-        atomic_store(&nats->max_payload, natsConnection_GetMaxPayload(link->nc));
+        lane->link = link;
+        lane->backoff.tries = 0;
+        atomic_store(&lane->nats->max_payload, natsConnection_GetMaxPayload(link->nc));
         return true;
     }
-    note_failure(nats, code, final);
+    note_failure(lane, code, final);
     return final;
 }
 
@@ -66,14 +68,16 @@ static void guess_at_certificate(void)
 }
 
 /* Tries the sets of options, beginning with any. *final: each failed for good. */
-static int connect_once(cwist_jq__link **link, const cwist_jq__options *options, bool *final)
+static int connect_once(cwist_jq__link **link, const cwist_jq__options *options, bool for_bursts,
+                        bool *final)
 {
     unsigned first = (unsigned)(cwist_jq__random() % options->count);
     int code = CWIST_ERROR_IO;
     bool all_final = true;
 
     for (unsigned i = 0; i < options->count && code != CWIST_SUCCESS; i++) {
-        code = cwist_jq__link_open(link, options->sets[(first + i) % options->count], final);
+        code = cwist_jq__link_open(link, options->sets[(first + i) % options->count], for_bursts,
+                                   final);
         all_final = all_final && *final;
     }
     *final = all_final;
@@ -85,54 +89,56 @@ static int connect_once(cwist_jq__link **link, const cwist_jq__options *options,
 
 static void connect_loop(void *argument)
 {
-    cwist_jq__nats *nats = argument;
+    cwist_jq__lane *lane = argument;
+    cwist_jq__nats *nats = lane->nats;
+    bool for_bursts = lane == &nats->lanes[CWIST_JQ_TOGETHER];
     bool done = false;
 
     cwist_jq__lock(&nats->lock);
-    while (!done && !nats->closed && nats->waiters > 0) {
+    while (!done && !nats->closed && lane->waiters > 0) {
         cwist_jq__link *link = NULL;
         bool final = false;
         cwist_jq__unlock(&nats->lock);
-        int code = connect_once(&link, &nats->options, &final);
+        int code = connect_once(&link, &lane->options, for_bursts, &final);
         cwist_jq__lock(&nats->lock);
-        done = note_attempt(nats, link, code, final);
+        done = note_attempt(lane, link, code, final);
         if (!done) {
-            uint64_t next = cwist_jq__backoff_next(&nats->backoff, CWIST_JQ_NEVER);
+            uint64_t next = cwist_jq__backoff_next(&lane->backoff, CWIST_JQ_NEVER);
             cwist_jq__unlock(&nats->lock);
             cwist_jq__sleep_until(next);
             cwist_jq__lock(&nats->lock);
         }
     }
-    nats->connecting = false;
+    lane->connecting = false;
     cwist_jq__unlock(&nats->lock);
     nats_unref(nats);
 }
 
 /* Starts the connecting thread if it does not run. Under the lock. */
-static int start_connecting(cwist_jq__nats *nats)
+static int start_connecting(cwist_jq__lane *lane)
 {
-    if (nats->connecting) {
+    if (lane->connecting) {
         return CWIST_SUCCESS;
     }
-    atomic_fetch_add(&nats->references, 1);
-    nats->connecting = true;
-    if (!cwist_jq__start_detached(connect_loop, nats)) {
-        nats->connecting = false;
-        atomic_fetch_sub(&nats->references, 1);
+    atomic_fetch_add(&lane->nats->references, 1);
+    lane->connecting = true;
+    if (!cwist_jq__start_detached(connect_loop, lane)) {
+        lane->connecting = false;
+        atomic_fetch_sub(&lane->nats->references, 1);
         return cwist_jq__fail(CWIST_ERROR_NOMEM, "cannot start a thread to connect with");
     }
     return CWIST_SUCCESS;
 }
 
 /* The link when it can be used; a broken one is put aside in *old. Under the lock. */
-static cwist_jq__link *present_link(cwist_jq__nats *nats, cwist_jq__link **old)
+static cwist_jq__link *present_link(cwist_jq__lane *lane, cwist_jq__link **old)
 {
-    cwist_jq__link *link = nats->link;
+    cwist_jq__link *link = lane->link;
 
     *old = NULL;
     if (link != NULL && !cwist_jq__link_usable(link)) {
         *old = link;
-        nats->link = NULL;
+        lane->link = NULL;
         link = NULL;
     }
     if (link != NULL) {
@@ -142,19 +148,20 @@ static cwist_jq__link *present_link(cwist_jq__nats *nats, cwist_jq__link **old)
 }
 
 /* Waits for the connecting thread. As a waiter, under the lock. */
-static int await_link(cwist_jq__link **out, cwist_jq__nats *nats, const cwist_jq__wait *wait)
+static int await_link(cwist_jq__link **out, cwist_jq__lane *lane, const cwist_jq__wait *wait)
 {
-    uint64_t failures = nats->failures;
+    cwist_jq__nats *nats = lane->nats;
+    uint64_t failures = lane->failures;
     uint64_t pause = POLL_MIN_NS;
     int status = CWIST_SUCCESS;
 
     while (status == CWIST_SUCCESS) {
         cwist_jq__link *old = NULL;
-        *out = present_link(nats, &old);
-        if (*out == NULL && nats->failures != failures && nats->final) {
-            status = cwist_jq__fail(nats->code, "%s", nats->text);
+        *out = present_link(lane, &old);
+        if (*out == NULL && lane->failures != failures && lane->final) {
+            status = cwist_jq__fail(lane->code, "%s", lane->text);
         } else if (*out == NULL) {
-            status = start_connecting(nats);
+            status = start_connecting(lane);
         }
         cwist_jq__unlock(&nats->lock);
         cwist_jq__link_unref(old);
@@ -172,26 +179,33 @@ static int await_link(cwist_jq__link **out, cwist_jq__nats *nats, const cwist_jq
     }
     if (status == CWIST_JQ_PENDING) {
         (void)cwist_jq__fail(CWIST_ERROR_IO, "%s",
-                             nats->failures > 0 ? nats->text : "cannot connect in time");
+                             lane->failures > 0 ? lane->text : "cannot connect in time");
     }
+    return status;
+}
+
+int cwist_jq__lane_get(cwist_jq__link **out, cwist_jq__nats *nats, cwist_jq__lane_name name,
+                       const cwist_jq__wait *wait)
+{
+    cwist_jq__lane *lane = &nats->lanes[name];
+    cwist_jq__link *old = NULL;
+    int status = CWIST_SUCCESS;
+
+    cwist_jq__lock(&nats->lock);
+    *out = present_link(lane, &old);
+    if (*out == NULL) {
+        lane->waiters++;
+        status = await_link(out, lane, wait);
+        lane->waiters--;
+    }
+    cwist_jq__unlock(&nats->lock);
+    cwist_jq__link_unref(old);
     return status;
 }
 
 int cwist_jq__link_get(cwist_jq__link **out, cwist_jq__nats *nats, const cwist_jq__wait *wait)
 {
-    cwist_jq__link *old = NULL;
-    int status = CWIST_SUCCESS;
-
-    cwist_jq__lock(&nats->lock);
-    *out = present_link(nats, &old);
-    if (*out == NULL) {
-        nats->waiters++;
-        status = await_link(out, nats, wait);
-        nats->waiters--;
-    }
-    cwist_jq__unlock(&nats->lock);
-    cwist_jq__link_unref(old);
-    return status;
+    return cwist_jq__lane_get(out, nats, CWIST_JQ_ALONE, wait);
 }
 
 static _Atomic uint64_t libnats_process; /* the process that started libnats */
@@ -240,7 +254,11 @@ static int make_nats(cwist_jq__conn *conn)
     atomic_init(&nats->references, 1);
     cwist_jq__mutex_init(&nats->lock);
     nats->process = cwist_jq__process_id();
-    int status = cwist_jq__options_new(&nats->options, conn);
+    int status = CWIST_SUCCESS;
+    for (unsigned i = 0; i < CWIST_JQ_LANES && status == CWIST_SUCCESS; i++) {
+        nats->lanes[i].nats = nats;
+        status = cwist_jq__options_new(&nats->lanes[i].options, conn, i == CWIST_JQ_TOGETHER);
+    }
     if (status != CWIST_SUCCESS) {
         nats_unref(nats);
         return status;
@@ -259,8 +277,8 @@ static int check_version(cwist_jq__nats *nats, const cwist_jq__wait *wait)
     if (status == CWIST_SUCCESS) {
         natsStatus known = natsConnection_GetConnectedUrl(link->nc, url, sizeof url);
         if (known == NATS_OK) {
-            status =
-                cwist_jq__check_greeting(url, nats->options.tls, wait->deadline, &nats->below_2_10);
+            status = cwist_jq__check_greeting(nats, url, nats->lanes[CWIST_JQ_ALONE].options.tls,
+                                              wait->deadline);
         }
     }
     cwist_jq__link_unref(link);
@@ -339,9 +357,14 @@ void cwist_jq__nats_close(cwist_jq__conn *conn)
     }
     cwist_jq__lock(&nats->lock);
     nats->closed = true;
-    cwist_jq__link *link = nats->link;
-    nats->link = NULL;
+    cwist_jq__link *links[CWIST_JQ_LANES];
+    for (unsigned i = 0; i < CWIST_JQ_LANES; i++) {
+        links[i] = nats->lanes[i].link;
+        nats->lanes[i].link = NULL;
+    }
     cwist_jq__unlock(&nats->lock);
-    cwist_jq__link_unref(link);
+    for (unsigned i = 0; i < CWIST_JQ_LANES; i++) {
+        cwist_jq__link_unref(links[i]);
+    }
     nats_unref(nats);
 }

@@ -70,17 +70,17 @@ static int judge_tls(cwist_jq__json info, bool encrypted)
                                 "nats://");
 }
 
-static int judge(const char *line, bool encrypted, bool *below_2_10)
+static int judge(cwist_jq__nats *nats, const char *line, bool encrypted)
 {
     const char *brace = strchr(line, '{');
     cwist_jq__json info = {brace, brace != NULL ? strlen(brace) : 0};
-    char version[32];
+    char *version = nats->version;
 
-    cwist_jq__json_copy(cwist_jq__json_member(info, "version"), version, sizeof version);
+    cwist_jq__json_copy(cwist_jq__json_member(info, "version"), version, sizeof nats->version);
     char *rest = NULL;
     long major = strtol(version, &rest, 10);
     long minor = *rest == '.' ? strtol(rest + 1, NULL, 10) : 0;
-    *below_2_10 = major == 2 && minor < 10;
+    nats->below_2_10 = major == 2 && minor < 10;
     if (version[0] == '\0' || major > OLDEST_MAJOR ||
         (major == OLDEST_MAJOR && minor >= OLDEST_MINOR)) {
         return judge_tls(info, encrypted);
@@ -90,12 +90,12 @@ static int judge(const char *line, bool encrypted, bool *below_2_10)
                           OLDEST_MAJOR, OLDEST_MINOR);
 }
 
-int cwist_jq__check_greeting(const char *url, bool encrypted, uint64_t deadline, bool *below_2_10)
+int cwist_jq__check_greeting(cwist_jq__nats *nats, const char *url, bool encrypted,
+                             uint64_t deadline)
 {
     char host[256];
     int status = CWIST_SUCCESS;
 
-    *below_2_10 = false;
     int port = split_url(url, host, sizeof host);
     char *line = cwist_jq__alloc(GREETING_MAX);
     uint64_t until = cwist_jq__earlier(deadline, cwist_jq__after_ms(GREETING_WAIT_MS));
@@ -104,7 +104,7 @@ int cwist_jq__check_greeting(const char *url, bool encrypted, uint64_t deadline,
     if (line == NULL) {
         status = cwist_jq__no_memory();
     } else if (fd >= 0 && read_line(fd, line, GREETING_MAX, until)) {
-        status = judge(line, encrypted, below_2_10);
+        status = judge(nats, line, encrypted);
     }
     if (fd >= 0) {
         cwist_jq__socket_close(fd);

@@ -41,11 +41,16 @@ typedef struct cwist_jq__watch cwist_jq__watch;
 
 #define CWIST_JQ_INBOX_SIZE 64
 
-/* A subscription of one's own to one subject, for replies. Used by one thread at a time. */
+/*
+ * A subscription of one's own, for replies. Used by one thread at a time. It hears its subject; on
+ * a link for bursts it hears "<subject>.*", so that each message of a burst has a reply of its own.
+ */
 typedef struct cwist_jq__inbox {
     struct cwist_jq__inbox *next;
     natsSubscription *subscription;
     char subject[CWIST_JQ_INBOX_SIZE];
+    char heard[CWIST_JQ_INBOX_SIZE + 2];
+    char reply[CWIST_JQ_INBOX_SIZE + 2]; /* a subject that it hears */
 } cwist_jq__inbox;
 
 typedef struct cwist_jq__link {
@@ -57,10 +62,11 @@ typedef struct cwist_jq__link {
     cwist_jq__mutex lock;   /* the list of free inboxes */
     cwist_jq__inbox *free_inboxes;
     char prefix[40]; /* of the inboxes */
+    bool for_bursts; /* what is sent waits in a buffer for cwist_jq__link_flush() */
 } cwist_jq__link;
 
 /* Connects once. On failure the code, and *final when trying again is pointless. */
-int cwist_jq__link_open(cwist_jq__link **link, natsOptions *options, bool *final);
+int cwist_jq__link_open(cwist_jq__link **link, natsOptions *options, bool for_bursts, bool *final);
 void cwist_jq__link_ref(cwist_jq__link *link);
 void cwist_jq__link_unref(cwist_jq__link *link); /* NULL is allowed */
 bool cwist_jq__link_usable(cwist_jq__link *link);
@@ -68,6 +74,9 @@ bool cwist_jq__link_usable(cwist_jq__link *link);
 void cwist_jq__link_break(cwist_jq__link *link);
 /* Breaks the link unless the server answers a ping within half a second, or by the deadline. */
 void cwist_jq__link_probe(cwist_jq__link *link, uint64_t deadline);
+
+/* Sends what waits in the buffer of a link for bursts. False: the link broke. */
+bool cwist_jq__link_flush(cwist_jq__link *link);
 
 /* A free inbox, or NULL: the link broke or there is no memory. */
 cwist_jq__inbox *cwist_jq__inbox_take(cwist_jq__link *link);
@@ -93,36 +102,57 @@ typedef struct cwist_jq__options {
 } cwist_jq__options;
 
 /* On failure it is left cleared. */
-int cwist_jq__options_new(cwist_jq__options *options, const cwist_jq__conn *conn);
+int cwist_jq__options_new(cwist_jq__options *options, const cwist_jq__conn *conn, bool for_bursts);
 void cwist_jq__options_clear(cwist_jq__options *options);
 
 /* ---- connections (conn.c) ---- */
 
-/* conn->impl. The connecting thread may outlive the connection, so this is counted apart. */
-typedef struct cwist_jq__nats {
-    atomic_uint references;
-    uint64_t process; /* libnats objects of another process must not be touched */
-    cwist_jq__options options;
-    cwist_jq__mutex lock; /* what follows */
-    cwist_jq__link *link; /* counted; NULL while there is none */
+/*
+ * Two connections at most. ALONE sends each message at once, which is quickest for one request and
+ * its reply. TOGETHER keeps messages in a buffer until it is flushed, so a burst costs one write;
+ * it is opened when the first batch needs it. One connection cannot do both.
+ */
+typedef enum cwist_jq__lane_name {
+    CWIST_JQ_ALONE,
+    CWIST_JQ_TOGETHER,
+    CWIST_JQ_LANES
+} cwist_jq__lane_name;
+
+/* The link of a lane and the connecting of it. Under the lock of the connection. */
+typedef struct cwist_jq__lane {
+    struct cwist_jq__nats *nats;
+    cwist_jq__options options; /* never changed */
+    cwist_jq__link *link;      /* counted; NULL while there is none */
     bool connecting;
-    bool closed;
     unsigned waiters;
     cwist_jq__backoff backoff;
     uint64_t failures;
     bool final; /* the last failure will not go away by trying again */
     int code;   /* of the last failure, with its text */
     char text[512];
+} cwist_jq__lane;
+
+/* conn->impl. The connecting thread may outlive the connection, so this is counted apart. */
+typedef struct cwist_jq__nats {
+    atomic_uint references;
+    uint64_t process;     /* libnats objects of another process must not be touched */
+    cwist_jq__mutex lock; /* what follows */
+    bool closed;
+    cwist_jq__lane lanes[CWIST_JQ_LANES];
     _Atomic int64_t max_payload;
     _Atomic uint64_t round_trip_ms; /* as last seen */
+    char version[32];               /* of the server, at open; "": not known */
     bool below_2_10;                /* set at open: the server needs care (sweep.c, pull.c) */
     atomic_bool jetstream_seen;     /* the API has answered once: then silence is a passing thing */
 } cwist_jq__nats;
 
 /*
- * The present link, counted, connecting first when there is none. PENDING: the wait ended before
- * there was one; the text says why, and the caller turns it into IO.
+ * The present link of a lane, counted, connecting first when there is none. PENDING: the wait ended
+ * before there was one; the text says why, and the caller turns it into IO.
  */
+int cwist_jq__lane_get(cwist_jq__link **link, cwist_jq__nats *nats, cwist_jq__lane_name name,
+                       const cwist_jq__wait *wait);
+/* The same of the lane for single messages. */
 int cwist_jq__link_get(cwist_jq__link **link, cwist_jq__nats *nats, const cwist_jq__wait *wait);
 
 /* How long the server may be late with an answer that it should have given by now. */
@@ -141,9 +171,11 @@ void cwist_jq__nats_close(cwist_jq__conn *conn);
 
 /*
  * Reads the greeting of the server at host:port, which carries its version. UNSUPPORTED when the
- * version is too old; a server that sends no greeting before TLS passes. *below_2_10 too.
+ * version is too old; a server that sends no greeting before TLS passes. Tells nats->version and
+ * below_2_10.
  */
-int cwist_jq__check_greeting(const char *url, bool encrypted, uint64_t deadline, bool *below_2_10);
+int cwist_jq__check_greeting(cwist_jq__nats *nats, const char *url, bool encrypted,
+                             uint64_t deadline);
 
 /* ---- one message and its reply (request.c) ---- */
 
@@ -168,6 +200,44 @@ typedef struct cwist_jq__request {
  */
 int cwist_jq__request_send(natsMsg **reply, cwist_jq__link *link, const cwist_jq__request *request,
                            const cwist_jq__wait *wait);
+
+/*
+ * Sends once, without waiting; reply_to may be NULL. SUCCESS, UNSENT, LOST (perhaps sent, and the
+ * link is broken), NOMEM, TOO_LARGE.
+ */
+int cwist_jq__publish(cwist_jq__link *link, const cwist_jq__request *request, const char *reply_to);
+/*
+ * Waits for the next reply. Results as cwist_jq__request_send(), but *reply may be set with
+ * NO_RESPONDERS too, and is NULL otherwise.
+ */
+int cwist_jq__await_reply(natsMsg **reply, cwist_jq__link *link, cwist_jq__inbox *inbox,
+                          const char *subject, unsigned violations, const cwist_jq__wait *wait);
+
+/* ---- many messages in one write (burst.c) ---- */
+
+#define CWIST_JQ_BURST_MAX 256             /* messages */
+#define CWIST_JQ_BURST_BYTES (1024 * 1024) /* of payloads, unless one alone is larger */
+#define CWIST_JQ_NO_REPLY SIZE_MAX
+
+typedef struct cwist_jq__burst {
+    cwist_jq__link *link; /* counted */
+    cwist_jq__inbox *inbox;
+    size_t inbox_len;
+    const char *subject; /* of the last message */
+    unsigned violations;
+    size_t open; /* replies still to come */
+} cwist_jq__burst;
+
+/* Results as lane_get, UNSENT, NOMEM; unless SUCCESS there is nothing to end. */
+int cwist_jq__burst_begin(cwist_jq__burst *burst, cwist_jq__nats *nats, const cwist_jq__wait *wait);
+/* Adds a message, its reply to be known by `slot` (CWIST_JQ_NO_REPLY: none). As publish(). */
+int cwist_jq__burst_add(cwist_jq__burst *burst, const cwist_jq__request *request, size_t slot);
+/* All of it leaves. False: the link broke. */
+bool cwist_jq__burst_flush(cwist_jq__burst *burst);
+/* The next reply and what it answers, as cwist_jq__await_reply(). */
+int cwist_jq__burst_next(natsMsg **reply, size_t *slot, cwist_jq__burst *burst,
+                         const cwist_jq__wait *wait);
+void cwist_jq__burst_end(cwist_jq__burst *burst);
 
 /* ---- the JetStream API (api.c) ---- */
 
@@ -220,13 +290,14 @@ typedef struct cwist_jq__nats_queue {
     atomic_bool in_setup; /* one thread at a time looks after the streams and the consumer */
     bool swept;           /* of the thread in setup */
     atomic_bool stream_known;
+    atomic_bool takes_atomic; /* the stream was seen to allow batches of all or none */
     cwist_jq__seen jobs_seen;
     cwist_jq__seen dead_seen;
     atomic_bool consumer_known;
     atomic_bool visibility_set; /* this handle's claims have settled the visibility once */
     _Atomic uint64_t look_at;   /* when the consumer is looked at again */
     cwist_jq__mutex lock;       /* the list of pullers */
-    struct cwist_jq__puller *free_pullers;
+    struct cwist_jq__puller *free_pullers[CWIST_JQ_LANES];
 } cwist_jq__nats_queue;
 
 cwist_jq__nats *cwist_jq__nats_of(const cwist_jq__queue *queue);
@@ -265,6 +336,10 @@ bool cwist_jq__ticket_read(cwist_jq__ticket *ticket, const char *ack_subject);
 const char *cwist_jq__header_of(natsMsg *message, const char *name);
 /* A decimal number without sign and without superfluous characters. */
 bool cwist_jq__decimal(uint64_t *number, const char *text);
+#define CWIST_JQ_DIGITS 20
+/* Writes a decimal number, at most CWIST_JQ_DIGITS characters and a NUL; the number of characters.
+ */
+size_t cwist_jq__put_number(char *out, uint64_t number);
 
 /* Everything that a copy or a dead letter needs to know of a delivery. */
 typedef struct cwist_jq__origin {
@@ -291,6 +366,7 @@ typedef struct cwist_jq__headers {
     size_t count;
     size_t cap;
     bool failed;
+    cwist_jq__header few[1]; /* the list while it is short */
 } cwist_jq__headers;
 
 /* Names and values are borrowed until the list is cleared. */
@@ -318,16 +394,49 @@ int cwist_jq__repair_headers(cwist_jq__queue *queue, natsMsg **message, const cw
 
 /* ---- publishing (publish.c) ---- */
 
-int cwist_jq__nats_enqueue(cwist_jq__queue *queue, const void *payload, size_t len,
-                           const char *type, uint64_t deadline, char *id);
+/* What is published: jobs are sent once, copies and dead letters until their subject is taken. */
+typedef enum cwist_jq__purpose {
+    CWIST_JQ_FOR_JOB,
+    CWIST_JQ_FOR_COPY,
+    CWIST_JQ_FOR_DEAD
+} cwist_jq__purpose;
 
+/* A message to be stored, and its result. It must not be moved once it has headers. */
+typedef struct cwist_jq__post {
+    cwist_jq__request request;
+    cwist_jq__headers headers;
+    const _Atomic uint64_t *lease; /* NULL, or what must not be over when it is sent */
+    size_t item;                   /* its place in the caller's batch */
+    int code;                      /* PENDING: to be sent */
+    bool under_way;                /* sent, and no reply yet */
+    bool lost;                     /* sent once, and no reply came */
+    uint64_t sequence;             /* of a stored job */
+    char *subject;                 /* NULL, or a subject that was made for this message */
+} cwist_jq__post;
+
+void cwist_jq__post_init(cwist_jq__post *post, size_t item);
+/* Frees the headers and the subject. */
+void cwist_jq__post_clear(cwist_jq__post *post);
 /*
- * Publishes to a stream of the queue (dead: of the dead letters), once for each subject: a repeat
- * is refused by the server, and that is success. Before each sending `lease` (0: none) must not be
- * over: then LEASE_LOST if nothing was sent.
+ * Stores up to CWIST_JQ_BURST_MAX messages in their order. Fills in the codes and notes the first
+ * that is not SUCCESS: LEASE_LOST when the lease was over before anything was sent, NOT_SENT for
+ * jobs that stand behind one whose outcome is unknown.
  */
-int cwist_jq__publish_once(cwist_jq__queue *queue, cwist_jq__request *request, bool dead,
-                           const _Atomic uint64_t *lease, const cwist_jq__wait *wait);
+void cwist_jq__store(cwist_jq__queue *queue, cwist_jq__post *posts, size_t count,
+                     cwist_jq__purpose goal, const cwist_jq__wait *wait,
+                     cwist_jq__failure *failure);
+/* The sequence that the stream's answer to a job names, or why it is not stored. */
+int cwist_jq__confirmation(uint64_t *sequence, const cwist_jq__answer *answer,
+                           const cwist_jq__queue *queue);
+
+/* ---- enqueue (enqueue.c, atomic.c) ---- */
+
+int cwist_jq__nats_check_size(cwist_jq__queue *queue, const cwist_job_item_t *item);
+int cwist_jq__nats_enqueue(cwist_jq__queue *queue, const cwist_job_item_t *items, size_t count,
+                           bool all_or_none, uint64_t deadline, cwist_job_stored_t *stored);
+/* All of the jobs or none, in one step of the server (2.12 and newer). */
+int cwist_jq__nats_enqueue_all(cwist_jq__queue *queue, const cwist_job_item_t *items, size_t count,
+                               const cwist_jq__wait *wait, cwist_job_stored_t *stored);
 
 /* ---- pulls and claims (pull.c, claim.c) ---- */
 
@@ -337,46 +446,86 @@ typedef struct cwist_jq__puller {
     cwist_jq__link *link; /* counted */
     cwist_jq__inbox *inbox;
     bool asked;          /* a pull is under way */
+    bool draining;       /* the server was told that nobody listens any more */
+    size_t wanted;       /* deliveries that the pull may still bring */
     unsigned violations; /* as of the pull */
     uint64_t ends;       /* when the server ends the pull by itself */
     uint64_t empty;      /* what arrives now arrived after this moment */
+    uint64_t listens;    /* given up: until when we listen; 0: not given up */
 } cwist_jq__puller;
 
-/* A puller that is ready for a pull, on the present link. Results as link_get. */
+/* A puller that is ready for a pull, on the present link of the lane. Results as lane_get. */
 int cwist_jq__puller_take(cwist_jq__puller **puller, cwist_jq__queue *queue,
-                          const cwist_jq__wait *wait);
+                          cwist_jq__lane_name lane, const cwist_jq__wait *wait);
 /* Back to the queue's list, or away when it cannot be used again. NULL is allowed. */
 void cwist_jq__puller_give(cwist_jq__queue *queue, cwist_jq__puller *puller);
 void cwist_jq__puller_free(cwist_jq__puller *puller);
 /* Asks for one message; the server waits for it until the deadline (0: it does not wait). */
 int cwist_jq__pull(cwist_jq__queue *queue, cwist_jq__puller *puller, uint64_t deadline);
+/* Asks for up to `most` messages that are there now. On a link for bursts it must be flushed. */
+int cwist_jq__poll(cwist_jq__queue *queue, cwist_jq__puller *puller, size_t most);
 /* A job, and not a status message of the server. */
 bool cwist_jq__is_delivery(natsMsg *message);
-/* Waits at most ms. PENDING: nothing yet; NO_RESPONDERS, LOST. */
+/* Waits at most ms. PENDING: nothing yet; NO_RESPONDERS, LOST. A delivery is counted off. */
 int cwist_jq__pull_next(natsMsg **message, cwist_jq__queue *queue, cwist_jq__puller *puller,
                         uint64_t ms);
-/* Gives the pull up; the delivery that was on its way, or NULL. */
+/*
+ * Gives the pull up: each call brings one of the deliveries that were on their way, NULL ends it.
+ * The puller may then be given back or freed.
+ */
 natsMsg *cwist_jq__pull_cancel(const cwist_jq__queue *queue, cwist_jq__puller *puller);
 
 int cwist_jq__nats_claim_start(cwist_jq__claim *claim);
-int cwist_jq__nats_claim_wait(cwist_jq__claim *claim, uint64_t until, cwist_jq__job **job);
+int cwist_jq__nats_claim_wait(cwist_jq__claim *claim, uint64_t until, cwist_jq__job **jobs,
+                              size_t *count);
+int cwist_jq__nats_ack_and_poll(cwist_jq__claim *claim, cwist_jq__job *const *jobs, size_t count,
+                                int *codes, uint64_t deadline, cwist_jq__job **next, size_t *got);
 void cwist_jq__nats_claim_end(cwist_jq__claim *claim);
 
 /* ---- the ends of a delivery (settle.c, move.c) ---- */
 
-/* Ends the lease of a held job earlier when the visibility was made shorter meanwhile. */
-void cwist_jq__lease_review(cwist_jq__queue *queue, cwist_jq__job *job, const cwist_jq__wait *wait);
-/* Sends an acknowledgement and waits until the server has it; see settle.c for the results. */
-int cwist_jq__confirm(cwist_jq__queue *queue, cwist_jq__job *job, const char *word, bool fenced,
-                      bool repeat, uint64_t *sent_at, const cwist_jq__wait *wait);
+/* Ends the leases of held jobs earlier when the visibility was made shorter meanwhile. */
+void cwist_jq__lease_review(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+                            const cwist_jq__wait *wait);
 
-int cwist_jq__nats_ack(cwist_jq__queue *queue, cwist_jq__job *job, uint64_t deadline);
-int cwist_jq__nats_retry(cwist_jq__queue *queue, cwist_jq__job *job, uint64_t delay_ms,
-                         uint64_t deadline);
+/* Acknowledgements with one word, for up to CWIST_JQ_BURST_MAX deliveries at a time. */
+typedef struct cwist_jq__ending {
+    cwist_jq__queue *queue;
+    cwist_jq__job *const *jobs;
+    size_t count;
+    int *codes;
+    cwist_jq__failure *failure; /* the first code that is not SUCCESS */
+    size_t first;               /* the place of jobs[0] in the caller's batch */
+    const char *word;
+    size_t word_len;
+    bool fenced;              /* leases count */
+    bool repeat;              /* what got no answer may be sent again */
+    bool sent;                /* once, without an answer */
+    uint64_t sent_at;         /* the moment before the last sending */
+    cwist_jq__puller *puller; /* NULL, or what asks for `most` deliveries in the same burst */
+    size_t most;
+} cwist_jq__ending;
+
+/*
+ * Sends acknowledgements and waits until the server has them. Each of codes is filled in. SUCCESS:
+ * the server has it. LEASE_LOST: the lease is over and nothing was sent. OUTCOME_UNKNOWN: sent
+ * without an answer. IO: the deadline came and nothing was sent.
+ */
+void cwist_jq__confirm(cwist_jq__ending *ending, const cwist_jq__wait *wait);
+
+int cwist_jq__nats_ack(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+                       uint64_t deadline, int *codes);
+/* The same, and a poll for `most` deliveries goes along, if the server can be reached at once. */
+void cwist_jq__nats_ack_with_pull(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+                                  cwist_jq__puller *puller, size_t most, uint64_t deadline,
+                                  int *codes);
+int cwist_jq__nats_retry(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+                         uint64_t delay_ms, uint64_t deadline, int *codes);
+int cwist_jq__nats_release(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+                           uint64_t deadline, int *codes);
+int cwist_jq__nats_bury(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+                        cwist_jq__cause cause, const char *text, uint64_t deadline, int *codes);
 int cwist_jq__nats_extend(cwist_jq__queue *queue, cwist_jq__job *job, uint64_t deadline);
-int cwist_jq__nats_release(cwist_jq__queue *queue, cwist_jq__job *job, uint64_t deadline);
-int cwist_jq__nats_bury(cwist_jq__queue *queue, cwist_jq__job *job, cwist_jq__cause cause,
-                        const char *text, uint64_t deadline);
 
 /* The moment at which a lease that began at `start` is over for us: before it is for the server. */
 uint64_t cwist_jq__lease_end(const cwist_jq__queue *queue, uint64_t start);

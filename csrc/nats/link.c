@@ -8,6 +8,7 @@
 #define VIOLATIONS 8
 #define VIOLATION_SIZE 256
 #define PROBE_MS 500
+#define FLUSH_MS 100
 
 /*
  * What the server complains about out of turn. libnats calls back from a thread of its own, also
@@ -230,7 +231,7 @@ static natsStatus connect_once(cwist_jq__link *link, natsOptions *options)
     return status;
 }
 
-int cwist_jq__link_open(cwist_jq__link **out, natsOptions *options, bool *final)
+int cwist_jq__link_open(cwist_jq__link **out, natsOptions *options, bool for_bursts, bool *final)
 {
     cwist_jq__link *link = cwist_jq__calloc(1, sizeof *link);
     cwist_jq__watch *watch = cwist_jq__calloc(1, sizeof *watch);
@@ -247,6 +248,7 @@ int cwist_jq__link_open(cwist_jq__link **out, natsOptions *options, bool *final)
     atomic_init(&link->references, 1);
     cwist_jq__mutex_init(&link->lock);
     link->watch = watch;
+    link->for_bursts = for_bursts;
     /* Not libnats' own names: those repeat in a forked child. */
     (void)snprintf(link->prefix, sizeof link->prefix, "_INBOX.%016llx%08llx",
                    (unsigned long long)cwist_jq__random(),
@@ -314,6 +316,21 @@ void cwist_jq__link_probe(cwist_jq__link *link, uint64_t deadline)
     }
 }
 
+/*
+ * libnats has no plain way to write its buffer: this writes a ping behind it and waits for the
+ * answer, which comes before those of JetStream. A late answer does no harm: the bytes have left.
+ */
+bool cwist_jq__link_flush(cwist_jq__link *link)
+{
+    natsStatus flushed = natsConnection_FlushTimeout(link->nc, FLUSH_MS);
+
+    if (flushed != NATS_OK && flushed != NATS_TIMEOUT) {
+        cwist_jq__link_break(link);
+        return false;
+    }
+    return true;
+}
+
 static cwist_jq__inbox *make_inbox(cwist_jq__link *link)
 {
     cwist_jq__inbox *inbox = cwist_jq__calloc(1, sizeof *inbox);
@@ -323,10 +340,17 @@ static cwist_jq__inbox *make_inbox(cwist_jq__link *link)
     }
     (void)snprintf(inbox->subject, sizeof inbox->subject, "%s.%u", link->prefix,
                    atomic_fetch_add(&link->inbox_count, 1));
-    if (natsConnection_SubscribeSync(&inbox->subscription, link->nc, inbox->subject) != NATS_OK) {
+    (void)snprintf(inbox->reply, sizeof inbox->reply, "%s%s", inbox->subject,
+                   link->for_bursts ? ".0" : "");
+    (void)snprintf(inbox->heard, sizeof inbox->heard, "%s%s", inbox->subject,
+                   link->for_bursts ? ".*" : "");
+    if (natsConnection_SubscribeSync(&inbox->subscription, link->nc, inbox->heard) != NATS_OK) {
         cwist_jq__free(inbox);
         return NULL;
     }
+    /* What comes was asked for, and is bounded there. libnats would drop what is over its limits.
+     */
+    (void)natsSubscription_SetPendingLimits(inbox->subscription, -1, -1);
     return inbox;
 }
 

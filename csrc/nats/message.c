@@ -25,6 +25,22 @@ bool cwist_jq__decimal(uint64_t *number, const char *text)
     return true;
 }
 
+size_t cwist_jq__put_number(char *out, uint64_t number)
+{
+    char digits[CWIST_JQ_DIGITS];
+    size_t len = 0;
+
+    do {
+        digits[len++] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number != 0);
+    for (size_t i = 0; i < len; i++) {
+        out[i] = digits[len - 1 - i];
+    }
+    out[len] = '\0';
+    return len;
+}
+
 /* Reads the digits of one token; the token must end at a dot or at the end. */
 static bool token_number(uint64_t *number, const char *at)
 {
@@ -143,22 +159,37 @@ void cwist_jq__origin_read(cwist_jq__origin *origin, natsMsg *message)
     origin->id = named ? cwist_jq__header_of(message, "Cwist-Id") : origin->sequence;
 }
 
+static bool grow(cwist_jq__headers *headers)
+{
+    if (headers->cap == 0) {
+        headers->list = headers->few;
+        headers->cap = sizeof headers->few / sizeof *headers->few;
+        return true;
+    }
+    bool few = headers->list == headers->few;
+    size_t cap = few ? 16 : headers->cap * 2;
+    cwist_jq__header *list = cap <= SIZE_MAX / sizeof *list
+                                 ? cwist_jq__realloc(few ? NULL : headers->list, cap * sizeof *list)
+                                 : NULL;
+    if (list == NULL) {
+        return false;
+    }
+    if (few) {
+        memcpy(list, headers->few, sizeof headers->few);
+    }
+    headers->list = list;
+    headers->cap = cap;
+    return true;
+}
+
 void cwist_jq__headers_add(cwist_jq__headers *headers, const char *name, const char *value)
 {
     if (headers->failed) {
         return;
     }
-    if (headers->count == headers->cap) {
-        size_t cap = headers->cap == 0 ? 16 : headers->cap * 2;
-        cwist_jq__header *list = cap <= SIZE_MAX / sizeof *list
-                                     ? cwist_jq__realloc(headers->list, cap * sizeof *list)
-                                     : NULL;
-        if (list == NULL) {
-            headers->failed = true;
-            return;
-        }
-        headers->list = list;
-        headers->cap = cap;
+    if (headers->count == headers->cap && !grow(headers)) {
+        headers->failed = true;
+        return;
     }
     headers->list[headers->count++] = (cwist_jq__header){name, value, NULL};
 }
@@ -265,6 +296,8 @@ void cwist_jq__headers_clear(cwist_jq__headers *headers)
     for (size_t i = 0; i < headers->count; i++) {
         cwist_jq__free(headers->list[i].owned);
     }
-    cwist_jq__free(headers->list);
+    if (headers->list != headers->few) {
+        cwist_jq__free(headers->list);
+    }
     memset(headers, 0, sizeof *headers);
 }

@@ -25,49 +25,6 @@ static void add_common(cwist_jq__headers *headers, const cwist_jq__job *job,
     add_number(headers, "Cwist-Attempts", attempts);
 }
 
-static int lease_check(cwist_jq__queue *queue, cwist_jq__job *job, const cwist_jq__wait *wait)
-{
-    cwist_jq__lease_review(queue, job, wait);
-    return cwist_jq__passed(atomic_load(&job->lease_ends))
-               ? cwist_jq__fail(CWIST_ERROR_LEASE_LOST, "the lease of this delivery ran out")
-               : CWIST_SUCCESS;
-}
-
-int cwist_jq__nats_release(cwist_jq__queue *queue, cwist_jq__job *job, uint64_t deadline)
-{
-    cwist_jq__wait wait = {deadline, NULL};
-    cwist_jq__origin origin;
-    cwist_jq__headers headers;
-    uint64_t sent_at = 0;
-    int status = lease_check(queue, job, &wait);
-
-    if (status != CWIST_SUCCESS) {
-        return status;
-    }
-    memset(&headers, 0, sizeof headers);
-    cwist_jq__origin_read(&origin, job->body);
-    add_common(&headers, job, &origin, job->attempts - 1);
-    add_number(&headers, "Cwist-From", origin.ticket.sequence);
-    cwist_jq__headers_keep(&headers, job->body, false);
-    /* A subject of its own: a repeat is refused instead of doubling the job. */
-    char *subject =
-        cwist_jq__format("%s.copy.%s", cwist_jq__nats_queue_of(queue)->jobs, origin.sequence);
-    if (subject == NULL || headers.failed) {
-        status = cwist_jq__no_memory();
-    } else {
-        cwist_jq__request request = {subject, job->payload, job->payload_len, headers.list,
-                                     headers.count};
-        status = cwist_jq__publish_once(queue, &request, false, &job->lease_ends, &wait);
-    }
-    if (status == CWIST_SUCCESS) {
-        /* The job is ready as the copy. Should this fail, the copy's claim deletes the original. */
-        (void)cwist_jq__confirm(queue, job, "+ACK", true, true, &sent_at, &wait);
-    }
-    cwist_jq__free(subject);
-    cwist_jq__headers_clear(&headers);
-    return status;
-}
-
 /* Percent-encodes what a header line cannot carry; NULL: no memory. */
 static char *encode(const char *text)
 {
@@ -148,43 +105,176 @@ static int is_buried(bool *there, cwist_jq__queue *queue, const char *subject,
     return status;
 }
 
-int cwist_jq__nats_bury(cwist_jq__queue *queue, cwist_jq__job *job, cwist_jq__cause cause,
-                        const char *text, uint64_t deadline)
-{
-    cwist_jq__wait wait = {deadline, NULL};
-    cwist_jq__origin origin;
-    cwist_jq__headers headers;
-    uint64_t sent_at = 0;
-    bool there = false;
-    int status = lease_check(queue, job, &wait);
+/* A move of jobs: what is written for each, and where. */
+typedef struct move {
+    cwist_jq__purpose goal;
+    cwist_jq__cause cause; /* of a death */
+    const char *text;      /* of a death; may be NULL */
+} move;
 
-    if (status != CWIST_SUCCESS) {
-        return status;
-    }
-    memset(&headers, 0, sizeof headers);
+/* The message of a release: the job once more, with what it has spent before this delivery. */
+static int fill_copy(cwist_jq__post *post, cwist_jq__queue *queue, cwist_jq__job *job)
+{
+    cwist_jq__origin origin;
+
     cwist_jq__origin_read(&origin, job->body);
-    add_dead_headers(&headers, queue, job, &origin, cause, text);
-    char *subject = cwist_jq__format("%s.dead.%s-%llu", cwist_jq__nats_queue_of(queue)->stream,
+    add_common(&post->headers, job, &origin, job->attempts - 1);
+    add_number(&post->headers, "Cwist-From", origin.ticket.sequence);
+    cwist_jq__headers_keep(&post->headers, job->body, false);
+    /* A subject of its own: a repeat is refused instead of doubling the job. */
+    post->subject = cwist_jq__format("%s.copy.%llu", cwist_jq__nats_queue_of(queue)->jobs,
+                                     (unsigned long long)origin.ticket.sequence);
+    return CWIST_SUCCESS;
+}
+
+/* The dead letter. */
+static int fill_letter(cwist_jq__post *post, cwist_jq__queue *queue, cwist_jq__job *job,
+                       const move *how, const cwist_jq__wait *wait)
+{
+    cwist_jq__origin origin;
+    bool there = false;
+    int status = CWIST_SUCCESS;
+
+    cwist_jq__origin_read(&origin, job->body);
+    add_dead_headers(&post->headers, queue, job, &origin, how->cause, how->text);
+    post->subject = cwist_jq__format("%s.dead.%s-%llu", cwist_jq__nats_queue_of(queue)->stream,
                                      job->id, (unsigned long long)origin.first);
-    if (subject == NULL || headers.failed) {
+    if (post->subject != NULL && !post->headers.failed && post->headers.count == 0) {
+        status = is_buried(&there, queue, post->subject, wait);
+        post->code = there ? CWIST_SUCCESS : post->code;
+    }
+    return status;
+}
+
+static void fill_post(cwist_jq__post *post, cwist_jq__queue *queue, cwist_jq__job *job,
+                      const move *how, const cwist_jq__wait *wait, cwist_jq__failure *failure)
+{
+    int status = CWIST_SUCCESS;
+
+    if (cwist_jq__passed(atomic_load(&job->lease_ends))) {
+        status = cwist_jq__fail(CWIST_ERROR_LEASE_LOST, "the lease of this delivery ran out");
+    } else if (how->goal == CWIST_JQ_FOR_COPY) {
+        status = fill_copy(post, queue, job);
+    } else {
+        status = fill_letter(post, queue, job, how, wait);
+    }
+    if (status == CWIST_SUCCESS && (post->subject == NULL || post->headers.failed)) {
         status = cwist_jq__no_memory();
-    } else if (headers.count == 0) {
-        status = is_buried(&there, queue, subject, &wait);
     }
-    if (status == CWIST_SUCCESS && !there) {
-        cwist_jq__request request = {subject, job->payload, job->payload_len, headers.list,
-                                     headers.count};
-        status = cwist_jq__publish_once(queue, &request, true, &job->lease_ends, &wait);
+    if (status != CWIST_SUCCESS) {
+        post->code = status;
+        cwist_jq__failure_note(failure, post->item, status);
     }
-    if (status == CWIST_SUCCESS) {
-        /* The job is dead now: the original must go, also when the lease has just run out. */
-        status = cwist_jq__confirm(queue, job, "+ACK", false, true, &sent_at, &wait);
-        if (status == CWIST_ERROR_LEASE_LOST) {
-            status =
-                CWIST_SUCCESS; /* the consumer is gone; a later delivery ends as 10071, acked */
+    post->lease = &job->lease_ends;
+    post->request = (cwist_jq__request){post->subject, job->payload, job->payload_len,
+                                        post->headers.list, post->headers.count};
+}
+
+/*
+ * Acknowledges the originals of what is stored. Should that fail for a release, the copy's claim
+ * deletes the original. A dead job's original must go, also when the lease has just run out.
+ */
+static void end_originals(cwist_jq__queue *queue, cwist_jq__job *const *jobs, cwist_jq__post *posts,
+                          size_t count, const move *how, const cwist_jq__wait *wait,
+                          cwist_jq__failure *failure)
+{
+    cwist_jq__job *moved[CWIST_JQ_BURST_MAX];
+    int codes[CWIST_JQ_BURST_MAX];
+    size_t places[CWIST_JQ_BURST_MAX];
+    cwist_jq__failure told = {0};
+    cwist_jq__ending ending = {.queue = queue,
+                               .jobs = moved,
+                               .codes = codes,
+                               .failure = &told,
+                               .word = "+ACK",
+                               .word_len = 4,
+                               .fenced = how->goal == CWIST_JQ_FOR_COPY,
+                               .repeat = true};
+
+    for (size_t i = 0; i < count; i++) {
+        if (posts[i].code == CWIST_SUCCESS) {
+            places[ending.count] = i;
+            moved[ending.count++] = jobs[i];
         }
     }
-    cwist_jq__free(subject);
-    cwist_jq__headers_clear(&headers);
-    return status;
+    cwist_jq__confirm(&ending, wait);
+    for (size_t i = 0; i < ending.count && how->goal == CWIST_JQ_FOR_DEAD; i++) {
+        /* Without its consumer a later delivery meets the dead letter and is acked then. */
+        bool done = codes[i] == CWIST_SUCCESS || codes[i] == CWIST_ERROR_LEASE_LOST;
+        posts[places[i]].code = done ? CWIST_SUCCESS : codes[i];
+        if (!done) {
+            (void)cwist_jq__failure_tell(&told);
+            cwist_jq__failure_note(failure, posts[places[i]].item, codes[i]);
+        }
+    }
+}
+
+/* How many of the jobs go into one burst. */
+static size_t piece_of(cwist_jq__job *const *jobs, size_t count)
+{
+    size_t most = count < CWIST_JQ_BURST_MAX ? count : CWIST_JQ_BURST_MAX;
+    size_t bytes = jobs[0]->payload_len;
+    size_t taken = 1;
+
+    while (taken < most && bytes < CWIST_JQ_BURST_BYTES &&
+           jobs[taken]->payload_len <= CWIST_JQ_BURST_BYTES - bytes) {
+        bytes += jobs[taken++]->payload_len;
+    }
+    return taken;
+}
+
+static size_t move_piece(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t first,
+                         size_t count, cwist_jq__post *posts, const move *how,
+                         const cwist_jq__wait *wait, int *codes, cwist_jq__failure *failure)
+{
+    size_t taken = piece_of(jobs + first, count - first);
+
+    for (size_t i = 0; i < taken; i++) {
+        cwist_jq__post_init(&posts[i], first + i);
+        fill_post(&posts[i], queue, jobs[first + i], how, wait, failure);
+    }
+    cwist_jq__store(queue, posts, taken, how->goal, wait, failure);
+    end_originals(queue, jobs + first, posts, taken, how, wait, failure);
+    for (size_t i = 0; i < taken; i++) {
+        codes[first + i] = posts[i].code;
+        cwist_jq__post_clear(&posts[i]);
+    }
+    return taken;
+}
+
+static int move_all(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+                    const move *how, uint64_t deadline, int *codes)
+{
+    cwist_jq__wait wait = {deadline, NULL};
+    cwist_jq__failure failure = {0};
+    size_t room = count < CWIST_JQ_BURST_MAX ? count : CWIST_JQ_BURST_MAX;
+    cwist_jq__post *posts = cwist_jq__alloc(room * sizeof *posts);
+
+    for (size_t i = 0; i < count; i++) {
+        codes[i] = CWIST_ERROR_NOT_SENT;
+    }
+    if (posts == NULL) {
+        codes[0] = cwist_jq__no_memory();
+        return codes[0];
+    }
+    cwist_jq__lease_review(queue, jobs, count, &wait);
+    for (size_t done = 0; done < count;) {
+        done += move_piece(queue, jobs, done, count, posts, how, &wait, codes, &failure);
+    }
+    cwist_jq__free(posts);
+    return cwist_jq__failure_tell(&failure);
+}
+
+int cwist_jq__nats_release(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+                           uint64_t deadline, int *codes)
+{
+    move how = {CWIST_JQ_FOR_COPY, CWIST_JQ_CAUSE_NACKED, NULL};
+    return move_all(queue, jobs, count, &how, deadline, codes);
+}
+
+int cwist_jq__nats_bury(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+                        cwist_jq__cause cause, const char *text, uint64_t deadline, int *codes)
+{
+    move how = {CWIST_JQ_FOR_DEAD, cause, text};
+    return move_all(queue, jobs, count, &how, deadline, codes);
 }

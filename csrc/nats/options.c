@@ -59,7 +59,7 @@ static natsStatus set_tls(natsOptions *options, const cwist_jq__tls_options *tls
     return status;
 }
 
-static natsStatus set_options(natsOptions *options, const cwist_jq__conn *conn)
+static natsStatus set_options(natsOptions *options, const cwist_jq__conn *conn, bool for_bursts)
 {
     natsStatus status = set_credentials(options, &conn->url);
 
@@ -67,7 +67,7 @@ static natsStatus set_options(natsOptions *options, const cwist_jq__conn *conn)
         status = natsOptions_SetAllowReconnect(options, false);
     }
     if (status == NATS_OK) {
-        status = natsOptions_SetSendAsap(options, true);
+        status = natsOptions_SetSendAsap(options, !for_bursts);
     }
     if (status == NATS_OK) {
         status = natsOptions_SetPingInterval(options, 0); /* needs libnats' timer thread */
@@ -86,7 +86,7 @@ static natsStatus set_options(natsOptions *options, const cwist_jq__conn *conn)
 
 /* Makes the options for some servers; with TLS for one. */
 static natsStatus make_options(natsOptions **options, const cwist_jq__conn *conn,
-                               const char **servers, int count)
+                               const char **servers, int count, bool for_bursts)
 {
     natsStatus status = natsOptions_Create(options);
 
@@ -94,7 +94,7 @@ static natsStatus make_options(natsOptions **options, const cwist_jq__conn *conn
         status = natsOptions_SetServers(*options, servers, count);
     }
     if (status == NATS_OK) {
-        status = set_options(*options, conn);
+        status = set_options(*options, conn, for_bursts);
     }
     if (status == NATS_OK && cwist_jq__url_is_tls(&conn->url)) {
         status = set_tls(*options, &conn->url.tls, servers[0]);
@@ -127,7 +127,7 @@ static int refuse(natsStatus status)
                           natsStatus_GetText(status));
 }
 
-int cwist_jq__options_new(cwist_jq__options *options, const cwist_jq__conn *conn)
+int cwist_jq__options_new(cwist_jq__options *options, const cwist_jq__conn *conn, bool for_bursts)
 {
     const char *servers[SERVERS_MAX];
     bool tls = cwist_jq__url_is_tls(&conn->url);
@@ -145,7 +145,8 @@ int cwist_jq__options_new(cwist_jq__options *options, const cwist_jq__conn *conn
     natsStatus refused = options->sets != NULL ? NATS_OK : NATS_NO_MEMORY;
     while (refused == NATS_OK && options->count < sets) {
         unsigned place = options->count++;
-        refused = make_options(&options->sets[place], conn, servers + place, tls ? 1 : count);
+        refused =
+            make_options(&options->sets[place], conn, servers + place, tls ? 1 : count, for_bursts);
     }
     cwist_jq__free(list);
     if (refused != NATS_OK) {

@@ -1,142 +1,89 @@
-/* Storing messages: each is confirmed by the stream before the call returns. */
+/*
+ * Storing messages, one or a piece of a batch: each is confirmed by its stream before the call
+ * returns, and each has its own result. One goes alone, several in one burst.
+ */
 #include <stdio.h>
 #include <string.h>
 
 #include "nats/jetstream.h"
 
-/* Kept free in every message, so that each job can become a dead letter with all that it carries.
- */
-#define RESERVE 16384
+/* A piece of a batch while it is published. */
+typedef struct piece {
+    cwist_jq__queue *queue;
+    cwist_jq__post *posts;
+    size_t count;
+    cwist_jq__purpose goal;
+    const cwist_jq__wait *wait;
+    cwist_jq__failure *failure;
+    cwist_jq__failure delay; /* why the server would not store a message yet */
+} piece;
 
-/*
- * One try at publishing, if it can be sent before `wait` ends; the reply may come until `deadline`.
- * SUCCESS with an answer, or a reason as of cwist_jq__request_send().
- */
-static int publish_try(cwist_jq__answer *answer, cwist_jq__nats *nats,
-                       const cwist_jq__request *request, const cwist_jq__wait *wait,
-                       uint64_t deadline)
+static bool is_open(const cwist_jq__post *post)
 {
-    cwist_jq__link *link = NULL;
-    natsMsg *reply = NULL;
-    cwist_jq__wait answering = {deadline, wait->claim};
-    int status = cwist_jq__link_get(&link, nats, wait);
-
-    if (status == CWIST_SUCCESS && cwist_jq__passed(wait->deadline)) {
-        status = CWIST_JQ_PENDING;
-    }
-    if (status == CWIST_SUCCESS) {
-        status = cwist_jq__request_send(&reply, link, request, &answering);
-    }
-    if (status == CWIST_SUCCESS) {
-        status = cwist_jq__answer_read(answer, reply);
-    }
-    cwist_jq__link_unref(link);
-    return status;
+    return post->code == CWIST_JQ_PENDING;
 }
 
-/* What is published: a copy makes no stream, because with the stream its original is gone too. */
-typedef enum purpose { FOR_JOB, FOR_COPY, FOR_DEAD } purpose;
-
-/*
- * What comes after a try that stored nothing: makes a missing stream, or waits a little. SUCCESS:
- * try again.
- */
-static int prepare_again(cwist_jq__queue *queue, int last, purpose goal, cwist_jq__backoff *backoff,
-                         const cwist_jq__wait *wait)
+/* Notes the result of a post, which is over with that. The thread's text says why. */
+static void close_post(piece *p, cwist_jq__post *post, int code)
 {
-    unsigned before = backoff->tries;
-    int status = CWIST_SUCCESS;
-
-    if (last == CWIST_JQ_NO_RESPONDERS) {
-        status = goal == FOR_DEAD   ? cwist_jq__ensure_dead(queue, wait)
-                 : goal == FOR_COPY ? cwist_jq__find_jobs(queue, wait)
-                                    : cwist_jq__ensure_jobs(queue, wait);
-    }
-    if (status == CWIST_SUCCESS && (last != CWIST_JQ_NO_RESPONDERS || before > 0)) {
-        status = cwist_jq__wait_backoff(wait, backoff);
-    }
-    backoff->tries += backoff->tries == 0 ? 1 : 0;
-    return status;
-}
-
-/* The wait ended and nothing was stored: says what the last try met. */
-static int not_stored(int last, const cwist_jq__answer *answer)
-{
-    switch (last) {
-    case CWIST_JQ_PENDING: /* the text of link_get stands */
-        return CWIST_ERROR_IO;
-    case CWIST_SUCCESS:
-        return cwist_jq__answer_fail(answer, "not stored");
-    case CWIST_JQ_NO_RESPONDERS:
-        return cwist_jq__fail(CWIST_ERROR_IO, "not stored: the stream has no leader");
-    default:
-        return cwist_jq__fail(CWIST_ERROR_IO, "not stored: the connection broke");
+    post->code = code;
+    if (code != CWIST_SUCCESS && code != CWIST_ERROR_NOT_SENT) {
+        cwist_jq__failure_note(p->failure, post->item, code);
     }
 }
 
-/* Publishes until it is stored or refused. LOST: sent, and no reply came. */
-static int publish(cwist_jq__answer *answer, cwist_jq__queue *queue,
-                   const cwist_jq__request *request, const cwist_jq__wait *wait)
+void cwist_jq__post_init(cwist_jq__post *post, size_t item)
 {
-    cwist_jq__backoff backoff = {0};
-
-    memset(answer, 0, sizeof *answer);
-    for (;;) {
-        cwist_jq__answer_clear(answer);
-        int last = publish_try(answer, cwist_jq__nats_of(queue), request, wait, wait->deadline);
-        bool again = last == CWIST_JQ_NO_RESPONDERS || last == CWIST_JQ_UNSENT ||
-                     (last == CWIST_SUCCESS && cwist_jq__answer_is_temporary(answer));
-        if (!again && last != CWIST_JQ_PENDING) {
-            return last;
-        }
-        int status =
-            last == CWIST_JQ_PENDING ? last : prepare_again(queue, last, FOR_JOB, &backoff, wait);
-        if (status != CWIST_SUCCESS) {
-            return status == CWIST_JQ_PENDING ? not_stored(last, answer) : status;
-        }
-    }
+    memset(post, 0, sizeof *post);
+    post->item = item;
+    post->code = CWIST_JQ_PENDING;
 }
 
-static int check_size(cwist_jq__queue *queue, size_t len, const cwist_jq__headers *headers)
+void cwist_jq__post_clear(cwist_jq__post *post)
 {
-    int64_t most = atomic_load(&cwist_jq__nats_of(queue)->max_payload) - RESERVE;
-    size_t limit = most > 0 ? (size_t)most : 0;
-    size_t extra = cwist_jq__headers_size(headers);
-
-    if (len <= limit && extra <= limit - len) {
-        return CWIST_SUCCESS;
-    }
-    return cwist_jq__fail(CWIST_ERROR_TOO_LARGE,
-                          "payload of %zu bytes and type take %zu bytes; the limit is %zu (the "
-                          "server's max_payload less 16 KiB)",
-                          len, len + extra, limit);
+    cwist_jq__headers_clear(&post->headers);
+    cwist_jq__free(post->subject);
 }
 
-/*
- * The stream is looked at before the first job of a handle: another's stream under this name would
- * take the jobs and lose them. A producer without the right to look publishes all the same.
- */
-static int check_stream_once(cwist_jq__queue *queue, const cwist_jq__wait *wait)
-{
-    cwist_jq__nats_queue *own = cwist_jq__nats_queue_of(queue);
+/* ---- what the server answered ---- */
 
-    if (atomic_load(&own->stream_known)) {
-        return CWIST_SUCCESS;
+/* A confirmation as servers write it: {"stream":"<name>","seq":<number>}, a space allowed. */
+static bool read_quickly(uint64_t *sequence, natsMsg *reply, const char *stream)
+{
+    static const char begin[] = "{\"stream\":\"";
+    static const char middle[] = "\"seq\":";
+    const char *at = natsMsg_GetData(reply);
+    size_t len = (size_t)natsMsg_GetDataLength(reply);
+    size_t name = strlen(stream);
+    uint64_t number = 0;
+
+    if (at == NULL || len < sizeof begin + name + sizeof middle + 2 ||
+        memcmp(at, begin, sizeof begin - 1) != 0 ||
+        memcmp(at + sizeof begin - 1, stream, name) != 0) {
+        return false;
     }
-    int status = cwist_jq__ensure_jobs(queue, wait);
-    if (status == CWIST_ERROR_DENIED) {
-        atomic_store(&own->stream_known, true);
-        status = CWIST_SUCCESS;
+    const char *end = at + len;
+    at += sizeof begin - 1 + name;
+    if (at[0] != '"' || at[1] != ',') {
+        return false;
     }
-    return status;
+    at += at[2] == ' ' ? 3 : 2;
+    if ((size_t)(end - at) < sizeof middle || memcmp(at, middle, sizeof middle - 1) != 0) {
+        return false;
+    }
+    for (at += sizeof middle - 1; at < end && *at >= '0' && *at <= '9'; at++) {
+        number = number * 10 + (uint64_t)(*at - '0');
+    }
+    *sequence = number;
+    return number != 0 && at + 1 == end && *at == '}';
 }
 
-/* Takes the id out of the stream's confirmation. */
-static int read_id(const cwist_jq__answer *answer, cwist_jq__queue *queue, char *id)
+int cwist_jq__confirmation(uint64_t *sequence, const cwist_jq__answer *answer,
+                           const cwist_jq__queue *queue)
 {
     cwist_jq__nats_queue *own = cwist_jq__nats_queue_of(queue);
     cwist_jq__json stream = cwist_jq__json_member(answer->json, "stream");
-    int64_t sequence = cwist_jq__json_int(cwist_jq__json_member(answer->json, "seq"), 0);
+    int64_t number = cwist_jq__json_int(cwist_jq__json_member(answer->json, "seq"), 0);
 
     if (answer->error != 0) {
         return cwist_jq__answer_fail(answer, "not stored");
@@ -148,81 +95,291 @@ static int read_id(const cwist_jq__answer *answer, cwist_jq__queue *queue, char 
                               "subject %s belongs to stream %s; this queue needs stream %s",
                               own->jobs, other, own->stream);
     }
-    if (sequence <= 0) {
+    if (number <= 0) {
         return cwist_jq__fail(CWIST_ERROR_PROTOCOL, "the server confirmed without a sequence");
     }
-    (void)snprintf(id, CWIST_JOB_ID_SIZE, "%lld", (long long)sequence);
+    *sequence = (uint64_t)number;
     return CWIST_SUCCESS;
 }
 
-int cwist_jq__nats_enqueue(cwist_jq__queue *queue, const void *payload, size_t len,
-                           const char *type, uint64_t deadline, char *id)
+/* What an answer that is no plain confirmation means for its post. */
+static void judge_answer(piece *p, cwist_jq__post *post, const cwist_jq__answer *answer)
 {
-    cwist_jq__wait wait = {deadline, NULL};
-    cwist_jq__headers headers;
+    if (cwist_jq__answer_is_temporary(answer)) {
+        p->delay.code = CWIST_SUCCESS; /* the newest counts */
+        cwist_jq__failure_note(&p->delay, post->item, cwist_jq__answer_fail(answer, "not stored"));
+    } else if (p->goal == CWIST_JQ_FOR_JOB) {
+        close_post(p, post, cwist_jq__confirmation(&post->sequence, answer, p->queue));
+    } else if (answer->error == 0 || answer->error == CWIST_JQ_ERR_WRONG_LAST) {
+        close_post(p, post, CWIST_SUCCESS); /* stored now, or by an earlier try */
+    } else {
+        close_post(p, post, cwist_jq__answer_fail(answer, "not stored"));
+    }
+}
+
+/* Takes the reply to a post over. */
+static void judge(piece *p, cwist_jq__post *post, natsMsg *reply)
+{
     cwist_jq__answer answer;
 
-    memset(&headers, 0, sizeof headers);
-    memset(&answer, 0, sizeof answer);
-    cwist_jq__headers_type(&headers, type);
-    int status = headers.failed ? cwist_jq__no_memory() : check_size(queue, len, &headers);
-    if (status == CWIST_SUCCESS) {
-        status = check_stream_once(queue, &wait);
+    post->under_way = false;
+    if (p->goal == CWIST_JQ_FOR_JOB &&
+        read_quickly(&post->sequence, reply, cwist_jq__nats_queue_of(p->queue)->stream)) {
+        post->code = CWIST_SUCCESS;
+        natsMsg_Destroy(reply);
+        return;
     }
+    int status = cwist_jq__answer_read(&answer, reply);
     if (status == CWIST_SUCCESS) {
-        cwist_jq__request request = {cwist_jq__nats_queue_of(queue)->jobs, payload, len,
-                                     headers.list, headers.count};
-        status = publish(&answer, queue, &request, &wait);
-    }
-    if (status == CWIST_SUCCESS) {
-        status = read_id(&answer, queue, id);
-    } else if (status == CWIST_JQ_LOST) {
-        status = cwist_jq__fail(CWIST_ERROR_OUTCOME_UNKNOWN,
-                                "the job was sent and no reply came; it may be stored");
+        judge_answer(p, post, &answer);
+    } else {
+        close_post(p, post, status);
     }
     cwist_jq__answer_clear(&answer);
-    cwist_jq__headers_clear(&headers);
+}
+
+/* ---- one try ---- */
+
+/* True when the post may still be sent; else it is over. */
+static bool is_in_time(piece *p, cwist_jq__post *post)
+{
+    if (post->lease == NULL || !cwist_jq__passed(atomic_load(post->lease))) {
+        return true;
+    }
+    close_post(p, post,
+               post->lost ? cwist_jq__fail(CWIST_ERROR_OUTCOME_UNKNOWN,
+                                           "the message was sent and no reply came")
+                          : cwist_jq__fail(CWIST_ERROR_LEASE_LOST, "the lease ran out"));
+    return false;
+}
+
+/* The try of a single post, as of cwist_jq__request_send(). `inside`: when it must be sent. */
+static int try_alone(piece *p, const cwist_jq__wait *inside)
+{
+    cwist_jq__link *link = NULL;
+    natsMsg *reply = NULL;
+    int status = cwist_jq__link_get(&link, cwist_jq__nats_of(p->queue), inside);
+
+    if (status == CWIST_SUCCESS && cwist_jq__passed(inside->deadline)) {
+        status = CWIST_JQ_PENDING;
+    }
+    if (status == CWIST_SUCCESS) {
+        status = cwist_jq__request_send(&reply, link, &p->posts->request, p->wait);
+    }
+    p->posts->under_way = status == CWIST_JQ_LOST;
+    if (status == CWIST_SUCCESS) {
+        judge(p, p->posts, reply);
+    }
+    cwist_jq__link_unref(link);
     return status;
 }
 
-int cwist_jq__publish_once(cwist_jq__queue *queue, cwist_jq__request *request, bool dead,
-                           const _Atomic uint64_t *lease, const cwist_jq__wait *wait)
+/* Adds what is open to the burst. As burst_add(), LOST when a part is under way. */
+static int add_open(piece *p, cwist_jq__burst *burst)
 {
-    cwist_jq__backoff backoff = {0};
-    cwist_jq__answer answer;
-    bool sent = false;
+    int status = CWIST_SUCCESS;
 
-    memset(&answer, 0, sizeof answer);
-    for (;;) {
-        cwist_jq__wait inside = {cwist_jq__earlier(wait->deadline, atomic_load(lease)),
-                                 wait->claim};
-        int last = CWIST_JQ_PENDING;
-        if (!cwist_jq__passed(inside.deadline)) {
-            last = publish_try(&answer, cwist_jq__nats_of(queue), request, &inside, wait->deadline);
+    for (size_t i = 0; i < p->count && status == CWIST_SUCCESS; i++) {
+        cwist_jq__post *post = &p->posts[i];
+        if (!is_open(post) || !is_in_time(p, post)) {
+            continue;
         }
-        sent = sent || last == CWIST_JQ_LOST;
-        if (last == CWIST_SUCCESS && !cwist_jq__answer_is_temporary(&answer)) {
-            bool there = answer.error == 0 || answer.error == CWIST_JQ_ERR_WRONG_LAST;
-            int status = there ? CWIST_SUCCESS : cwist_jq__answer_fail(&answer, "not stored");
-            cwist_jq__answer_clear(&answer);
-            return status;
+        status = cwist_jq__burst_add(burst, &post->request, i);
+        post->under_way = status == CWIST_SUCCESS || status == CWIST_JQ_LOST;
+        if (status < 0) { /* this one cannot be sent, others can */
+            close_post(p, post, status);
+            status = CWIST_SUCCESS;
+        }
+    }
+    return status == CWIST_JQ_UNSENT && burst->open > 0 ? CWIST_JQ_LOST : status;
+}
+
+/* Takes the replies of a burst. */
+static int take_replies(piece *p, cwist_jq__burst *burst)
+{
+    int status = CWIST_SUCCESS;
+    bool nobody = false;
+
+    while (burst->open > 0 && status == CWIST_SUCCESS) {
+        natsMsg *reply = NULL;
+        size_t slot = 0;
+        status = cwist_jq__burst_next(&reply, &slot, burst, p->wait);
+        if (status == CWIST_SUCCESS && slot < p->count && p->posts[slot].under_way) {
+            judge(p, &p->posts[slot], reply);
+        } else {
+            natsMsg_Destroy(reply);
+        }
+        if (status == CWIST_JQ_NO_RESPONDERS) { /* whose reply this is libnats does not tell */
+            nobody = true;
+            status = CWIST_SUCCESS;
+        }
+    }
+    return status == CWIST_SUCCESS && nobody ? CWIST_JQ_NO_RESPONDERS : status;
+}
+
+static int try_together(piece *p, const cwist_jq__wait *inside)
+{
+    cwist_jq__burst burst;
+    int status = cwist_jq__burst_begin(&burst, cwist_jq__nats_of(p->queue), inside);
+
+    if (status != CWIST_SUCCESS) {
+        return status;
+    }
+    if (cwist_jq__passed(inside->deadline)) {
+        status = CWIST_JQ_PENDING;
+    } else {
+        status = add_open(p, &burst);
+        if (status == CWIST_SUCCESS && !cwist_jq__burst_flush(&burst)) {
+            status = CWIST_JQ_LOST;
+        }
+    }
+    if (status == CWIST_SUCCESS || status == CWIST_JQ_LOST) {
+        /* Of a burst that broke off the first part may have been answered. */
+        int taken = take_replies(p, &burst);
+        status = status == CWIST_SUCCESS ? taken : status;
+    }
+    if (status == CWIST_JQ_NO_RESPONDERS) { /* it was for nobody what has no answer now */
+        for (size_t i = 0; i < p->count; i++) {
+            p->posts[i].under_way = false;
+        }
+    }
+    cwist_jq__burst_end(&burst);
+    return status;
+}
+
+/* ---- until all is stored or refused ---- */
+
+/*
+ * What comes after a try that did not store all: makes a missing stream, or waits a little.
+ * SUCCESS: try again. A copy makes no stream, because with the stream its original is gone too.
+ */
+static int prepare_again(const piece *p, int last, cwist_jq__backoff *backoff,
+                         const cwist_jq__wait *inside)
+{
+    unsigned before = backoff->tries;
+    int status = CWIST_SUCCESS;
+
+    if (last == CWIST_JQ_NO_RESPONDERS) {
+        status = p->goal == CWIST_JQ_FOR_DEAD   ? cwist_jq__ensure_dead(p->queue, inside)
+                 : p->goal == CWIST_JQ_FOR_COPY ? cwist_jq__find_jobs(p->queue, inside)
+                                                : cwist_jq__ensure_jobs(p->queue, inside);
+    }
+    if (status == CWIST_SUCCESS && (last != CWIST_JQ_NO_RESPONDERS || before > 0)) {
+        status = cwist_jq__wait_backoff(inside, backoff);
+    }
+    backoff->tries += backoff->tries == 0 ? 1 : 0;
+    return status;
+}
+
+/* The time is over and nothing was stored: says what the last try met. */
+static int not_stored(const piece *p, int last)
+{
+    switch (last) {
+    case CWIST_JQ_PENDING: /* the text of link_get stands */
+        return CWIST_ERROR_IO;
+    case CWIST_SUCCESS:
+        return cwist_jq__failure_tell(&p->delay);
+    case CWIST_JQ_NO_RESPONDERS:
+        return cwist_jq__fail(CWIST_ERROR_IO, "not stored: the stream has no leader");
+    default:
+        return cwist_jq__fail(CWIST_ERROR_IO, "not stored: the connection broke");
+    }
+}
+
+/* The posts that got no answer: lost for good, or to be sent again where that is harmless. */
+static void note_lost(piece *p)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        cwist_jq__post *post = &p->posts[i];
+        if (is_open(post) && post->under_way) {
+            post->under_way = false;
+            post->lost = true;
+            if (p->goal == CWIST_JQ_FOR_JOB) {
+                close_post(p, post,
+                           cwist_jq__fail(CWIST_ERROR_OUTCOME_UNKNOWN,
+                                          "the job was sent and no reply came; it may be stored"));
+            }
+        }
+    }
+}
+
+static size_t count_open(const piece *p)
+{
+    size_t open = 0;
+
+    for (size_t i = 0; i < p->count; i++) {
+        open += is_open(&p->posts[i]) ? 1 : 0;
+    }
+    return open;
+}
+
+/* Until when a try makes sense: the deadline, or the last lease. */
+static uint64_t sending_ends(const piece *p)
+{
+    uint64_t last = 0;
+
+    for (size_t i = 0; i < p->count; i++) {
+        const cwist_jq__post *post = &p->posts[i];
+        if (is_open(post)) {
+            uint64_t lease = post->lease != NULL ? atomic_load(post->lease) : CWIST_JQ_NEVER;
+            last = lease > last ? lease : last;
+        }
+    }
+    return cwist_jq__earlier(p->wait->deadline, last);
+}
+
+/* The tries are over: the result of everything that is still open. */
+static void close_open(piece *p, int last, int status)
+{
+    bool late = status == CWIST_JQ_PENDING ||
+                (status == CWIST_ERROR_IO && cwist_jq__passed(sending_ends(p)));
+
+    for (size_t i = 0; i < p->count; i++) {
+        cwist_jq__post *post = &p->posts[i];
+        if (!is_open(post)) {
+            continue;
+        }
+        if (!late) {
+            close_post(p, post, status);
+        } else if (post->lost) {
+            close_post(p, post,
+                       cwist_jq__fail(CWIST_ERROR_OUTCOME_UNKNOWN,
+                                      "the message was sent and no reply came"));
+        } else if (is_in_time(p, post)) {
+            close_post(p, post, not_stored(p, last));
+        }
+    }
+}
+
+void cwist_jq__store(cwist_jq__queue *queue, cwist_jq__post *posts, size_t count,
+                     cwist_jq__purpose goal, const cwist_jq__wait *wait, cwist_jq__failure *failure)
+{
+    piece p = {queue, posts, count, goal, wait, failure, {0}};
+    cwist_jq__backoff backoff = {0};
+
+    for (;;) {
+        cwist_jq__wait inside = {sending_ends(&p), wait->claim};
+        int last = CWIST_JQ_PENDING;
+        if (cwist_jq__passed(inside.deadline)) {
+            (void)cwist_jq__fail(CWIST_ERROR_IO, "the time was over before it could be sent");
+        } else {
+            last = count == 1 ? try_alone(&p, &inside) : try_together(&p, &inside);
+        }
+        note_lost(&p);
+        if (count_open(&p) == 0) {
+            return;
         }
         int status = last < 0 ? last : CWIST_SUCCESS;
-        if (status == CWIST_SUCCESS && last != CWIST_JQ_PENDING) {
-            status = prepare_again(queue, last, dead ? FOR_DEAD : FOR_COPY, &backoff, &inside);
+        if (last == CWIST_JQ_LOST && goal == CWIST_JQ_FOR_JOB) {
+            status = CWIST_ERROR_NOT_SENT; /* jobs keep their order: none goes before a lost one */
+        } else if (last == CWIST_JQ_PENDING) {
+            status = last;
+        } else if (status == CWIST_SUCCESS) {
+            status = prepare_again(&p, last, &backoff, &inside);
         }
-        bool over = last == CWIST_JQ_PENDING || status == CWIST_JQ_PENDING ||
-                    (status == CWIST_ERROR_IO && cwist_jq__passed(inside.deadline));
-        if (over) {
-            status = sent ? cwist_jq__fail(CWIST_ERROR_OUTCOME_UNKNOWN,
-                                           "the message was sent and no reply came")
-                     : cwist_jq__passed(atomic_load(lease))
-                         ? cwist_jq__fail(CWIST_ERROR_LEASE_LOST, "the lease ran out")
-                         : not_stored(last, &answer);
-        }
-        cwist_jq__answer_clear(&answer);
         if (status != CWIST_SUCCESS) {
-            return status;
+            close_open(&p, last, status);
+            return;
         }
     }
 }

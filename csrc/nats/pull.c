@@ -1,7 +1,8 @@
 /*
- * Pulls: a request for one message that stays with the server until a message, or the end of its
- * own time, comes back. A puller is used again and again; it is thrown away only when a pull on it
- * had to be taken back.
+ * Pulls. One kind asks for one message and stays with the server until a message, or the end of its
+ * own time, comes back. The other, a poll, asks for many and brings what is there at once; the
+ * server says when that was all. A puller is used again and again; it is thrown away only when a
+ * pull on it had to be taken back.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #define PULL_MS 4500 /* what a dead worker may leave behind; also the pace of looks */
 #define POLL_MS 10
 #define CANCEL_MS 100
+#define POLL_BYTES (32 * 1024 * 1024)
 
 void cwist_jq__puller_free(cwist_jq__puller *puller)
 {
@@ -42,15 +44,16 @@ static int make_puller(cwist_jq__puller **out, cwist_jq__link *link)
 }
 
 /* Takes a puller of this link off the queue's list; those of older links go. */
-static cwist_jq__puller *reuse(cwist_jq__nats_queue *own, const cwist_jq__link *link)
+static cwist_jq__puller *reuse(cwist_jq__nats_queue *own, cwist_jq__lane_name lane,
+                               const cwist_jq__link *link)
 {
     cwist_jq__puller *found = NULL;
     cwist_jq__puller *old = NULL;
 
     cwist_jq__lock(&own->lock);
-    while (found == NULL && own->free_pullers != NULL) {
-        cwist_jq__puller *puller = own->free_pullers;
-        own->free_pullers = puller->next;
+    while (found == NULL && own->free_pullers[lane] != NULL) {
+        cwist_jq__puller *puller = own->free_pullers[lane];
+        own->free_pullers[lane] = puller->next;
         if (puller->link == link) {
             found = puller;
         } else {
@@ -68,14 +71,14 @@ static cwist_jq__puller *reuse(cwist_jq__nats_queue *own, const cwist_jq__link *
 }
 
 int cwist_jq__puller_take(cwist_jq__puller **puller, cwist_jq__queue *queue,
-                          const cwist_jq__wait *wait)
+                          cwist_jq__lane_name lane, const cwist_jq__wait *wait)
 {
     cwist_jq__link *link = NULL;
-    int status = cwist_jq__link_get(&link, cwist_jq__nats_of(queue), wait);
+    int status = cwist_jq__lane_get(&link, cwist_jq__nats_of(queue), lane, wait);
 
     *puller = NULL;
     if (status == CWIST_SUCCESS) {
-        *puller = reuse(cwist_jq__nats_queue_of(queue), link);
+        *puller = reuse(cwist_jq__nats_queue_of(queue), lane, link);
         if (*puller == NULL) {
             status = make_puller(puller, link);
         }
@@ -91,19 +94,63 @@ void cwist_jq__puller_give(cwist_jq__queue *queue, cwist_jq__puller *puller)
     if (puller == NULL) {
         return;
     }
-    if (puller->asked || !cwist_jq__link_usable(puller->link)) {
+    if (puller->asked || puller->draining || !cwist_jq__link_usable(puller->link)) {
         cwist_jq__puller_free(puller);
         return;
     }
+    cwist_jq__lane_name lane = puller->link->for_bursts ? CWIST_JQ_TOGETHER : CWIST_JQ_ALONE;
     cwist_jq__lock(&own->lock);
-    puller->next = own->free_pullers;
-    own->free_pullers = puller;
+    puller->next = own->free_pullers[lane];
+    own->free_pullers[lane] = puller;
     cwist_jq__unlock(&own->lock);
+}
+
+static int send_pull(cwist_jq__queue *queue, cwist_jq__puller *puller, const char *body,
+                     size_t wanted)
+{
+    cwist_jq__nats_queue *own = cwist_jq__nats_queue_of(queue);
+
+    puller->violations = cwist_jq__violations(puller->link);
+    puller->empty = cwist_jq__now();
+    puller->asked = true;
+    puller->wanted = wanted;
+    puller->listens = 0;
+    natsStatus sent = natsConnection_PublishRequest(puller->link->nc, own->next,
+                                                    puller->inbox->reply, body, (int)strlen(body));
+    if (sent != NATS_OK) {
+        cwist_jq__link_break(puller->link);
+        return CWIST_JQ_LOST;
+    }
+    return CWIST_SUCCESS;
+}
+
+/*
+ * Deliveries wait in memory until they are taken, so their bytes are bounded. Below 2.10 a pull
+ * that meets its own bound loses redeliveries (seen with 2.9.10: they come back only when their
+ * lease is over), so there the number is chosen such that the bytes cannot be too many.
+ */
+int cwist_jq__poll(cwist_jq__queue *queue, cwist_jq__puller *puller, size_t most)
+{
+    cwist_jq__nats *nats = cwist_jq__nats_of(queue);
+    char body[96];
+
+    if (nats->below_2_10) {
+        int64_t largest = atomic_load(&nats->max_payload);
+        size_t safe = POLL_BYTES / (largest > 0 ? (size_t)largest : 1);
+        most = most < safe ? most : safe > 0 ? safe : 1;
+        (void)snprintf(body, sizeof body, "{\"batch\":%zu,\"no_wait\":true}", most);
+    } else if (most == 1) {
+        (void)snprintf(body, sizeof body, "{\"batch\":1,\"no_wait\":true}");
+    } else {
+        (void)snprintf(body, sizeof body, "{\"batch\":%zu,\"no_wait\":true,\"max_bytes\":%d}", most,
+                       POLL_BYTES);
+    }
+    puller->ends = cwist_jq__now();
+    return send_pull(queue, puller, body, most);
 }
 
 int cwist_jq__pull(cwist_jq__queue *queue, cwist_jq__puller *puller, uint64_t deadline)
 {
-    cwist_jq__nats_queue *own = cwist_jq__nats_queue_of(queue);
     uint64_t now = cwist_jq__now();
     uint64_t ends = cwist_jq__earlier(deadline, cwist_jq__add_ms(now, PULL_MS));
     bool poll = ends <= now + CWIST_JQ_MS;
@@ -122,17 +169,15 @@ int cwist_jq__pull(cwist_jq__queue *queue, cwist_jq__puller *puller, uint64_t de
         (void)snprintf(body, sizeof body, "{\"batch\":1,\"expires\":%llu}",
                        (unsigned long long)(ends - now));
     }
-    puller->violations = cwist_jq__violations(puller->link);
     puller->ends = ends;
-    puller->empty = now;
-    puller->asked = true;
-    natsStatus sent = natsConnection_PublishRequest(
-        puller->link->nc, own->next, puller->inbox->subject, body, (int)strlen(body));
-    if (sent != NATS_OK) {
-        cwist_jq__link_break(puller->link);
-        return CWIST_JQ_LOST;
-    }
-    return CWIST_SUCCESS;
+    return send_pull(queue, puller, body, 1);
+}
+
+/* Counts a delivery of the pull off. */
+static void count_off(cwist_jq__puller *puller)
+{
+    puller->wanted -= puller->wanted > 0 ? 1 : 0;
+    puller->asked = puller->wanted > 0;
 }
 
 bool cwist_jq__is_delivery(natsMsg *message)
@@ -145,19 +190,24 @@ int cwist_jq__pull_next(natsMsg **message, cwist_jq__queue *queue, cwist_jq__pul
                         uint64_t ms)
 {
     natsSubscription *subscription = puller->inbox->subscription;
-    uint64_t stamp = cwist_jq__now();
     natsStatus got = natsSubscription_NextMsg(message, subscription, 0);
 
     if (got == NATS_TIMEOUT) {
-        puller->empty = stamp > puller->empty ? stamp : puller->empty;
-        got = natsSubscription_NextMsg(message, subscription, (int64_t)ms);
+        uint64_t stamp = cwist_jq__now();
+        got = natsSubscription_NextMsg(message, subscription, 0);
+        if (got == NATS_TIMEOUT) {
+            puller->empty = stamp > puller->empty ? stamp : puller->empty;
+            got = natsSubscription_NextMsg(message, subscription, (int64_t)ms);
+        }
     }
     if (got == NATS_OK) {
         /* A job's headers are not touched here: libnats tells only once that it cannot read them.
          */
-        bool is_status = !cwist_jq__is_delivery(*message);
-        return is_status && natsMsg_IsNoResponders(*message) ? CWIST_JQ_NO_RESPONDERS
-                                                             : CWIST_SUCCESS;
+        if (cwist_jq__is_delivery(*message)) {
+            count_off(puller);
+            return CWIST_SUCCESS;
+        }
+        return natsMsg_IsNoResponders(*message) ? CWIST_JQ_NO_RESPONDERS : CWIST_SUCCESS;
     }
     *message = NULL;
     if (got == NATS_NO_RESPONDERS) {
@@ -168,7 +218,7 @@ int cwist_jq__pull_next(natsMsg **message, cwist_jq__queue *queue, cwist_jq__pul
         return CWIST_JQ_LOST;
     }
     int status = cwist_jq__violation(puller->link, puller->violations,
-                                     cwist_jq__nats_queue_of(queue)->next, puller->inbox->subject);
+                                     cwist_jq__nats_queue_of(queue)->next, puller->inbox->heard);
     return status != CWIST_SUCCESS ? status : CWIST_JQ_PENDING;
 }
 
@@ -180,11 +230,12 @@ static natsMsg *take_rest(cwist_jq__puller *puller, uint64_t until)
         uint64_t left = cwist_jq__ms_left(until);
         natsStatus got =
             natsSubscription_NextMsg(&message, puller->inbox->subscription, (int64_t)left);
+        if (got == NATS_OK && cwist_jq__is_delivery(message)) {
+            count_off(puller);
+            return message;
+        }
         if (got == NATS_OK) {
             puller->asked = false;
-            if (cwist_jq__is_delivery(message)) {
-                return message;
-            }
             natsMsg_Destroy(message);
             return NULL;
         }
@@ -202,16 +253,25 @@ static natsMsg *take_rest(cwist_jq__puller *puller, uint64_t until)
  */
 natsMsg *cwist_jq__pull_cancel(const cwist_jq__queue *queue, cwist_jq__puller *puller)
 {
-    uint64_t until = cwist_jq__after_ms(cwist_jq__late_ms(cwist_jq__nats_of(queue)));
     natsMsg *message = NULL;
 
-    if (cwist_jq__link_usable(puller->link)) {
-        message = take_rest(puller, until);
+    if (puller->listens == 0) {
+        puller->listens = cwist_jq__after_ms(cwist_jq__late_ms(cwist_jq__nats_of(queue)));
     }
-    if (puller->asked && cwist_jq__link_usable(puller->link) &&
+    if (puller->asked && !puller->draining && cwist_jq__link_usable(puller->link)) {
+        message = take_rest(puller, puller->listens);
+    }
+    if (message == NULL && puller->asked && !puller->draining &&
+        cwist_jq__link_usable(puller->link) &&
         natsSubscription_Drain(puller->inbox->subscription) == NATS_OK) {
-        message = take_rest(puller, cwist_jq__after_ms(CANCEL_MS));
-        puller->asked = true; /* the inbox is spent */
+        puller->draining = true;
+        puller->listens = cwist_jq__after_ms(CANCEL_MS);
+        if (puller->link->for_bursts) {
+            (void)cwist_jq__link_flush(puller->link);
+        }
+    }
+    if (message == NULL && puller->asked && puller->draining) {
+        message = take_rest(puller, puller->listens);
     }
     return message;
 }

@@ -61,15 +61,13 @@ static natsStatus add_headers(natsMsg *message, const cwist_jq__request *request
     return status;
 }
 
-static natsStatus publish(cwist_jq__link *link, const cwist_jq__request *request, const char *inbox)
+static natsStatus publish_with_headers(cwist_jq__link *link, const cwist_jq__request *request,
+                                       const char *reply_to)
 {
     natsMsg *message = NULL;
-    int len = (int)request->len;
+    natsStatus status =
+        natsMsg_Create(&message, request->subject, reply_to, request->data, (int)request->len);
 
-    if (request->header_count == 0) {
-        return natsConnection_PublishRequest(link->nc, request->subject, inbox, request->data, len);
-    }
-    natsStatus status = natsMsg_Create(&message, request->subject, inbox, request->data, len);
     if (status == NATS_OK) {
         status = add_headers(message, request);
     }
@@ -80,9 +78,30 @@ static natsStatus publish(cwist_jq__link *link, const cwist_jq__request *request
     return status;
 }
 
-/* Waits for what answers the request; see cwist_jq__request_send(). */
-static int await_reply(natsMsg **reply, cwist_jq__link *link, cwist_jq__inbox *inbox,
-                       const char *subject, unsigned violations, const cwist_jq__wait *wait)
+int cwist_jq__publish(cwist_jq__link *link, const cwist_jq__request *request, const char *reply_to)
+{
+    natsStatus sent = NATS_OK;
+
+    if (request->len > INT_MAX) {
+        return cwist_jq__fail(CWIST_ERROR_TOO_LARGE, "the message is larger than 2 GiB");
+    }
+    if (request->header_count != 0) {
+        sent = publish_with_headers(link, request, reply_to);
+    } else if (reply_to != NULL) {
+        sent = natsConnection_PublishRequest(link->nc, request->subject, reply_to, request->data,
+                                             (int)request->len);
+    } else {
+        sent = natsConnection_Publish(link->nc, request->subject, request->data, (int)request->len);
+    }
+    int status = from_publish(sent);
+    if (status == CWIST_JQ_LOST) {
+        cwist_jq__link_break(link);
+    }
+    return status;
+}
+
+int cwist_jq__await_reply(natsMsg **reply, cwist_jq__link *link, cwist_jq__inbox *inbox,
+                          const char *subject, unsigned violations, const cwist_jq__wait *wait)
 {
     for (;;) {
         int64_t ms = cwist_jq__wait_slice(wait, CWIST_JQ_SLICE_MS);
@@ -90,6 +109,7 @@ static int await_reply(natsMsg **reply, cwist_jq__link *link, cwist_jq__inbox *i
         if (got == NATS_OK) {
             return natsMsg_IsNoResponders(*reply) ? CWIST_JQ_NO_RESPONDERS : CWIST_SUCCESS;
         }
+        *reply = NULL;
         if (got == NATS_NO_RESPONDERS) {
             return CWIST_JQ_NO_RESPONDERS;
         }
@@ -97,7 +117,7 @@ static int await_reply(natsMsg **reply, cwist_jq__link *link, cwist_jq__inbox *i
             cwist_jq__link_break(link);
             return CWIST_JQ_LOST;
         }
-        int status = cwist_jq__violation(link, violations, subject, inbox->subject);
+        int status = cwist_jq__violation(link, violations, subject, inbox->heard);
         if (status == CWIST_SUCCESS) {
             status = cwist_jq__wait_check(wait);
         }
@@ -113,18 +133,13 @@ int cwist_jq__request_send(natsMsg **reply, cwist_jq__link *link, const cwist_jq
     unsigned violations = cwist_jq__violations(link);
 
     *reply = NULL;
-    if (request->len > INT_MAX) {
-        return cwist_jq__fail(CWIST_ERROR_TOO_LARGE, "the message is larger than 2 GiB");
-    }
     cwist_jq__inbox *inbox = cwist_jq__inbox_take(link);
     if (inbox == NULL) {
         return cwist_jq__link_usable(link) ? cwist_jq__no_memory() : CWIST_JQ_UNSENT;
     }
-    int status = from_publish(publish(link, request, inbox->subject));
+    int status = cwist_jq__publish(link, request, inbox->reply);
     if (status == CWIST_SUCCESS) {
-        status = await_reply(reply, link, inbox, request->subject, violations, wait);
-    } else if (status == CWIST_JQ_LOST) {
-        cwist_jq__link_break(link);
+        status = cwist_jq__await_reply(reply, link, inbox, request->subject, violations, wait);
     }
     /* An inbox that was asked through and got no answer may get it later. */
     cwist_jq__inbox_give(link, inbox, status == CWIST_SUCCESS || status == CWIST_JQ_NO_RESPONDERS);

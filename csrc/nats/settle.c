@@ -1,6 +1,7 @@
 /*
- * Acknowledgements. The server does not tell an old delivery from a new one, so nothing is sent
- * unless the lease of this delivery still runs, and each try looks again.
+ * Acknowledgements, one or many: all but the last are only sent, and the answer to the last proves
+ * that the server had the others before. The server does not tell an old delivery from a new one,
+ * so nothing is sent unless the lease of this delivery still runs, and each try looks again.
  */
 #include <stdio.h>
 #include <string.h>
@@ -18,19 +19,23 @@ static int lease_lost(void)
 
 /*
  * AckWait holds for deliveries that are out already, so a worker that set a shorter one has made
- * this lease shorter too. What cannot be learned in time changes nothing.
+ * these leases shorter too. What cannot be learned in time changes nothing.
  */
-void cwist_jq__lease_review(cwist_jq__queue *queue, cwist_jq__job *job, const cwist_jq__wait *wait)
+void cwist_jq__lease_review(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+                            const cwist_jq__wait *wait)
 {
-    cwist_jq__wait look = {cwist_jq__earlier(wait->deadline, cwist_jq__after_ms(REVIEW_MS)),
-                           wait->claim};
+    cwist_jq__wait look = {wait->deadline, wait->claim};
+    cwist_jq__nats_queue *own = cwist_jq__nats_queue_of(queue);
 
-    if (!cwist_jq__passed(atomic_load(&job->lease_ends))) {
+    if (cwist_jq__passed(atomic_load(&own->look_at))) {
+        look.deadline = cwist_jq__earlier(wait->deadline, cwist_jq__after_ms(REVIEW_MS));
         cwist_jq__learn_visibility(queue, &look);
     }
-    uint64_t ends = cwist_jq__lease_end(queue, atomic_load(&job->lease_starts));
-    if (ends < atomic_load(&job->lease_ends)) {
-        atomic_store(&job->lease_ends, ends);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t ends = cwist_jq__lease_end(queue, atomic_load(&jobs[i]->lease_starts));
+        if (ends < atomic_load(&jobs[i]->lease_ends)) {
+            atomic_store(&jobs[i]->lease_ends, ends);
+        }
     }
 }
 
@@ -58,27 +63,122 @@ static int look_for_consumer(cwist_jq__queue *queue, const cwist_jq__wait *wait)
     return status;
 }
 
+static bool is_open(const cwist_jq__ending *ending, size_t i)
+{
+    return ending->codes[i] == CWIST_JQ_PENDING;
+}
+
+static void close_job(cwist_jq__ending *ending, size_t i, int code)
+{
+    ending->codes[i] = code;
+    if (code != CWIST_SUCCESS) {
+        cwist_jq__failure_note(ending->failure, ending->first + i, code);
+    }
+}
+
+static void close_open(cwist_jq__ending *ending, int code)
+{
+    for (size_t i = 0; i < ending->count; i++) {
+        if (is_open(ending, i)) {
+            close_job(ending, i, code);
+        }
+    }
+}
+
+static uint64_t lease_of(const cwist_jq__ending *ending, size_t i)
+{
+    return ending->fenced ? atomic_load(&ending->jobs[i]->lease_ends) : CWIST_JQ_NEVER;
+}
+
+static int not_confirmed(void)
+{
+    return cwist_jq__fail(CWIST_ERROR_OUTCOME_UNKNOWN, "sent, and the server did not confirm it");
+}
+
 /*
- * One try, if it can be sent before `wait` ends. PENDING: it could not. The answer to what was sent
- * in time counts also when it comes later; when there will be no second try it is waited for until
- * the deadline of the call.
+ * Closes what may not be sent any more. Tells how many may, which is the last of them, and until
+ * when one of them may be.
  */
-static int confirm_once(cwist_jq__queue *queue, const cwist_jq__job *job, const char *word,
-                        uint64_t *sent_at, const cwist_jq__wait *wait, uint64_t deadline)
+static size_t count_open(cwist_jq__ending *ending, size_t *last, uint64_t *until)
+{
+    size_t open = 0;
+
+    *until = 0;
+    for (size_t i = 0; i < ending->count; i++) {
+        uint64_t lease = lease_of(ending, i);
+        if (is_open(ending, i) && cwist_jq__passed(lease)) {
+            close_job(ending, i, ending->sent ? not_confirmed() : lease_lost());
+        } else if (is_open(ending, i)) {
+            *last = i;
+            *until = lease > *until ? lease : *until;
+            open++;
+        }
+    }
+    return open;
+}
+
+/* Adds the acknowledgements that are open to a burst; the last one asks for an answer. */
+static int add_open(cwist_jq__ending *ending, cwist_jq__burst *burst, size_t last)
+{
+    int status = CWIST_SUCCESS;
+
+    for (size_t i = 0; i <= last && status == CWIST_SUCCESS; i++) {
+        cwist_jq__request request = {ending->jobs[i]->receipt, ending->word, ending->word_len, NULL,
+                                     0};
+        if (is_open(ending, i)) {
+            status = cwist_jq__burst_add(burst, &request, i == last ? i : CWIST_JQ_NO_REPLY);
+        }
+    }
+    return status;
+}
+
+/* Sends what is open in one burst and waits for the answer to the last of it. */
+static int send_together(cwist_jq__ending *ending, size_t last, const cwist_jq__wait *wait,
+                         const cwist_jq__wait *answering)
+{
+    cwist_jq__burst burst;
+    natsMsg *reply = NULL;
+    size_t slot = 0;
+    int status = cwist_jq__burst_begin(&burst, cwist_jq__nats_of(ending->queue), wait);
+
+    if (status != CWIST_SUCCESS) {
+        return status;
+    }
+    status = cwist_jq__passed(wait->deadline) ? CWIST_JQ_PENDING : add_open(ending, &burst, last);
+    if (status == CWIST_SUCCESS && ending->puller != NULL && ending->puller->link == burst.link) {
+        (void)cwist_jq__poll(ending->queue, ending->puller, ending->most);
+    }
+    if (status == CWIST_SUCCESS && !cwist_jq__burst_flush(&burst)) {
+        status = CWIST_JQ_LOST;
+    }
+    if (status == CWIST_SUCCESS) {
+        status = cwist_jq__burst_next(&reply, &slot, &burst, answering);
+        natsMsg_Destroy(reply);
+    }
+    if (status == CWIST_JQ_UNSENT && last > 0) {
+        status = CWIST_JQ_LOST; /* a part may have left */
+    }
+    if (status == CWIST_JQ_LOST) {
+        cwist_jq__link_probe(burst.link, wait->deadline);
+    }
+    cwist_jq__burst_end(&burst);
+    return status;
+}
+
+static int send_alone(cwist_jq__ending *ending, size_t last, const cwist_jq__wait *wait,
+                      const cwist_jq__wait *answering)
 {
     cwist_jq__link *link = NULL;
     natsMsg *reply = NULL;
-    cwist_jq__request request = {job->receipt, word, strlen(word), NULL, 0};
-    int status = cwist_jq__link_get(&link, cwist_jq__nats_of(queue), wait);
+    cwist_jq__request request = {ending->jobs[last]->receipt, ending->word, ending->word_len, NULL,
+                                 0};
+    int status = cwist_jq__link_get(&link, cwist_jq__nats_of(ending->queue), wait);
 
     if (status == CWIST_SUCCESS && cwist_jq__passed(wait->deadline)) {
         status = CWIST_JQ_PENDING;
     }
     if (status == CWIST_SUCCESS) {
-        uint64_t soon = cwist_jq__after_ms(TRY_MS);
-        cwist_jq__wait one = {wait->deadline < soon ? deadline : soon, wait->claim};
-        *sent_at = cwist_jq__now();
-        status = cwist_jq__request_send(&reply, link, &request, &one);
+        status = cwist_jq__request_send(&reply, link, &request, answering);
         if (status == CWIST_JQ_LOST) {
             cwist_jq__link_probe(link, wait->deadline);
         }
@@ -89,87 +189,182 @@ static int confirm_once(cwist_jq__queue *queue, const cwist_jq__job *job, const 
 }
 
 /*
- * SUCCESS: the server has it. LEASE_LOST: the lease is over and nothing was sent. OUTCOME_UNKNOWN:
- * sent without an answer. IO: the deadline came and nothing was sent. `fenced`: the lease counts.
- * `repeat`: what got no answer may be sent again. *sent_at: the moment before the last sending.
+ * One try, if it can be sent before `wait` ends. PENDING: it could not. The answer to what was sent
+ * in time counts also when it comes later; when there will be no second try it is waited for until
+ * the deadline of the call.
  */
-int cwist_jq__confirm(cwist_jq__queue *queue, cwist_jq__job *job, const char *word, bool fenced,
-                      bool repeat, uint64_t *sent_at, const cwist_jq__wait *wait)
+static int confirm_once(cwist_jq__ending *ending, size_t open, size_t last,
+                        const cwist_jq__wait *wait, uint64_t deadline)
+{
+    uint64_t soon = cwist_jq__after_ms(TRY_MS);
+    cwist_jq__wait one = {wait->deadline < soon ? deadline : soon, wait->claim};
+
+    ending->sent_at = cwist_jq__now();
+    return open == 1 && ending->puller == NULL ? send_alone(ending, last, wait, &one)
+                                               : send_together(ending, last, wait, &one);
+}
+
+/* What becomes of what is open when there will be no further try. */
+static int give_up(const cwist_jq__ending *ending, int last)
+{
+    if (ending->sent) {
+        return not_confirmed();
+    }
+    return last == CWIST_JQ_PENDING
+               ? CWIST_ERROR_IO /* the text of link_get stands */
+               : cwist_jq__fail(CWIST_ERROR_IO, "the server could not be reached");
+}
+
+void cwist_jq__confirm(cwist_jq__ending *ending, const cwist_jq__wait *wait)
 {
     cwist_jq__backoff backoff = {0};
-    int last = CWIST_SUCCESS;
-    bool sent = false;
+    int result = CWIST_SUCCESS;
 
+    for (size_t i = 0; i < ending->count; i++) {
+        ending->codes[i] = CWIST_JQ_PENDING;
+    }
     for (;;) {
-        uint64_t lease = fenced ? atomic_load(&job->lease_ends) : CWIST_JQ_NEVER;
-        cwist_jq__wait inside = {cwist_jq__earlier(wait->deadline, lease), wait->claim};
-        if (cwist_jq__passed(inside.deadline) || (sent && !repeat)) {
-            return sent                      ? cwist_jq__fail(CWIST_ERROR_OUTCOME_UNKNOWN,
-                                                              "sent, and the server did not confirm it")
-                   : cwist_jq__passed(lease) ? lease_lost()
-                   : last == CWIST_JQ_PENDING
-                       ? CWIST_ERROR_IO /* the text of link_get stands */
-                       : cwist_jq__fail(CWIST_ERROR_IO, "the server could not be reached");
+        size_t last = 0;
+        uint64_t until = 0;
+        size_t open = count_open(ending, &last, &until);
+        if (open == 0) {
+            return;
         }
-        last = confirm_once(queue, job, word, sent_at, &inside, wait->deadline);
-        if (last == CWIST_SUCCESS || last < 0) {
-            return last;
+        cwist_jq__wait inside = {cwist_jq__earlier(wait->deadline, until), wait->claim};
+        if (cwist_jq__passed(wait->deadline) || (ending->sent && !ending->repeat)) {
+            close_open(ending, give_up(ending, result));
+            return;
         }
-        sent = sent || last == CWIST_JQ_LOST;
-        if (last == CWIST_JQ_NO_RESPONDERS) {
-            int status = look_for_consumer(queue, &inside);
+        result = confirm_once(ending, open, last, &inside, wait->deadline);
+        ending->puller = NULL; /* it goes along with the first try only */
+        if (result == CWIST_SUCCESS || result < 0) {
+            close_open(ending, result);
+            return;
+        }
+        ending->sent = ending->sent || result == CWIST_JQ_LOST;
+        if (result == CWIST_JQ_NO_RESPONDERS) {
+            int status = look_for_consumer(ending->queue, &inside);
             if (status != CWIST_SUCCESS && status != CWIST_ERROR_IO) {
-                return status;
+                close_open(ending, status);
+                return;
             }
         }
-        if (last != CWIST_JQ_PENDING && !(sent && !repeat)) {
+        if (result != CWIST_JQ_PENDING && !(ending->sent && !ending->repeat)) {
             (void)cwist_jq__wait_backoff(&inside, &backoff);
         }
     }
 }
 
-int cwist_jq__nats_ack(cwist_jq__queue *queue, cwist_jq__job *job, uint64_t deadline)
+/* Confirms all of a batch, in pieces; the pull goes along with the last. */
+static void confirm_pieces(cwist_jq__ending *ending, uint64_t deadline)
 {
     cwist_jq__wait wait = {deadline, NULL};
-    uint64_t sent_at = 0;
+    cwist_jq__puller *puller = ending->puller;
+    size_t count = ending->count;
 
-    cwist_jq__lease_review(queue, job, &wait);
-    return cwist_jq__confirm(queue, job, "+ACK", true, true, &sent_at, &wait);
+    cwist_jq__lease_review(ending->queue, ending->jobs, count, &wait);
+    for (size_t done = 0; done < count; done += ending->count) {
+        size_t left = count - done;
+        ending->first += done > 0 ? ending->count : 0;
+        ending->jobs += done > 0 ? ending->count : 0;
+        ending->codes += done > 0 ? ending->count : 0;
+        ending->count = left < CWIST_JQ_BURST_MAX ? left : CWIST_JQ_BURST_MAX;
+        ending->puller = left == ending->count ? puller : NULL;
+        ending->sent = false;
+        cwist_jq__confirm(ending, &wait);
+    }
 }
 
-int cwist_jq__nats_retry(cwist_jq__queue *queue, cwist_jq__job *job, uint64_t delay_ms,
-                         uint64_t deadline)
+static int end_all(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+                   const char *word, bool repeat, uint64_t deadline, int *codes)
 {
-    cwist_jq__wait wait = {deadline, NULL};
-    uint64_t sent_at = 0;
+    cwist_jq__failure failure = {0};
+    cwist_jq__ending ending = {.queue = queue,
+                               .jobs = jobs,
+                               .count = count,
+                               .codes = codes,
+                               .failure = &failure,
+                               .word = word,
+                               .word_len = strlen(word),
+                               .fenced = true,
+                               .repeat = repeat};
+
+    confirm_pieces(&ending, deadline);
+    return cwist_jq__failure_tell(&failure);
+}
+
+int cwist_jq__nats_ack(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+                       uint64_t deadline, int *codes)
+{
+    return end_all(queue, jobs, count, "+ACK", true, deadline, codes);
+}
+
+void cwist_jq__nats_ack_with_pull(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+                                  cwist_jq__puller *puller, size_t most, uint64_t deadline,
+                                  int *codes)
+{
+    cwist_jq__failure failure = {0};
+    cwist_jq__ending ending = {.queue = queue,
+                               .jobs = jobs,
+                               .count = count,
+                               .codes = codes,
+                               .failure = &failure,
+                               .word = "+ACK",
+                               .word_len = 4,
+                               .fenced = true,
+                               .repeat = true,
+                               .puller = puller,
+                               .most = most};
+
+    confirm_pieces(&ending, deadline);
+}
+
+/*
+ * When a nack arrived although its answer did not, the job may be running elsewhere, and a second
+ * would start it once more. Only a delay that outlasts the leases rules that out.
+ */
+static bool outlasts(cwist_jq__job *const *jobs, size_t count, uint64_t delay_ms)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (delay_ms <= cwist_jq__ms_left(atomic_load(&jobs[i]->lease_ends))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+int cwist_jq__nats_retry(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+                         uint64_t delay_ms, uint64_t deadline, int *codes)
+{
     char word[64];
 
-    cwist_jq__lease_review(queue, job, &wait);
     if (delay_ms == 0) {
         (void)snprintf(word, sizeof word, "-NAK");
     } else {
         (void)snprintf(word, sizeof word, "-NAK {\"delay\": %llu}",
                        (unsigned long long)(delay_ms * CWIST_JQ_MS));
     }
-    /*
-     * When the first one arrived, the job may be running elsewhere, and a second would start it
-     * once more. Only a delay that outlasts the lease rules that out.
-     */
-    bool repeat = !cwist_jq__passed(atomic_load(&job->lease_ends)) &&
-                  delay_ms > cwist_jq__ms_left(atomic_load(&job->lease_ends));
-    return cwist_jq__confirm(queue, job, word, true, repeat, &sent_at, &wait);
+    return end_all(queue, jobs, count, word, outlasts(jobs, count, delay_ms), deadline, codes);
 }
 
 int cwist_jq__nats_extend(cwist_jq__queue *queue, cwist_jq__job *job, uint64_t deadline)
 {
-    cwist_jq__wait wait = {deadline, NULL};
-    uint64_t sent_at = 0;
+    cwist_jq__failure failure = {0};
+    int code = CWIST_SUCCESS;
+    cwist_jq__ending ending = {.queue = queue,
+                               .jobs = &job,
+                               .count = 1,
+                               .codes = &code,
+                               .failure = &failure,
+                               .word = "+WPI",
+                               .word_len = 4,
+                               .fenced = true,
+                               .repeat = true};
 
-    cwist_jq__lease_review(queue, job, &wait);
-    int status = cwist_jq__confirm(queue, job, "+WPI", true, true, &sent_at, &wait);
-    if (status == CWIST_SUCCESS) {
-        atomic_store(&job->lease_starts, sent_at);
-        atomic_store(&job->lease_ends, cwist_jq__lease_end(queue, sent_at));
+    confirm_pieces(&ending, deadline);
+    if (code == CWIST_SUCCESS) {
+        atomic_store(&job->lease_starts, ending.sent_at);
+        atomic_store(&job->lease_ends, cwist_jq__lease_end(queue, ending.sent_at));
     }
-    return status;
+    return cwist_jq__failure_tell(&failure);
 }
