@@ -117,6 +117,20 @@ static size_t count_open(cwist_jq__ending *ending, size_t *last, uint64_t *until
     return open;
 }
 
+/*
+ * Begins a try, now that there is a link: until when its answer is waited for. An answer counts
+ * also when it comes after `wait`, by which the try must be sent; when there will be no second try
+ * it is waited for until the deadline of the call.
+ */
+static cwist_jq__wait begin_try(cwist_jq__ending *ending, const cwist_jq__wait *wait,
+                                uint64_t deadline)
+{
+    uint64_t soon = cwist_jq__after_ms(TRY_MS);
+
+    ending->sent_at = cwist_jq__now();
+    return (cwist_jq__wait){wait->deadline < soon ? deadline : soon, wait->claim};
+}
+
 /* Adds the acknowledgements that are open to a burst; the last one asks for an answer. */
 static int add_open(cwist_jq__ending *ending, cwist_jq__burst *burst, size_t last)
 {
@@ -134,8 +148,9 @@ static int add_open(cwist_jq__ending *ending, cwist_jq__burst *burst, size_t las
 
 /* Sends what is open in one burst and waits for the answer to the last of it. */
 static int send_together(cwist_jq__ending *ending, size_t last, const cwist_jq__wait *wait,
-                         const cwist_jq__wait *answering)
+                         uint64_t deadline)
 {
+    cwist_jq__wait answering;
     cwist_jq__burst burst;
     natsMsg *reply = NULL;
     size_t slot = 0;
@@ -144,6 +159,7 @@ static int send_together(cwist_jq__ending *ending, size_t last, const cwist_jq__
     if (status != CWIST_SUCCESS) {
         return status;
     }
+    answering = begin_try(ending, wait, deadline);
     status = cwist_jq__passed(wait->deadline) ? CWIST_JQ_PENDING : add_open(ending, &burst, last);
     if (status == CWIST_SUCCESS && ending->puller != NULL && ending->puller->link == burst.link) {
         (void)cwist_jq__poll(ending->queue, ending->puller, ending->most);
@@ -152,7 +168,7 @@ static int send_together(cwist_jq__ending *ending, size_t last, const cwist_jq__
         status = CWIST_JQ_LOST;
     }
     if (status == CWIST_SUCCESS) {
-        status = cwist_jq__burst_next(&reply, &slot, &burst, answering);
+        status = cwist_jq__burst_next(&reply, &slot, &burst, &answering);
         natsMsg_Destroy(reply);
     }
     if (status == CWIST_JQ_UNSENT && last > 0) {
@@ -166,7 +182,7 @@ static int send_together(cwist_jq__ending *ending, size_t last, const cwist_jq__
 }
 
 static int send_alone(cwist_jq__ending *ending, size_t last, const cwist_jq__wait *wait,
-                      const cwist_jq__wait *answering)
+                      uint64_t deadline)
 {
     cwist_jq__link *link = NULL;
     natsMsg *reply = NULL;
@@ -178,7 +194,8 @@ static int send_alone(cwist_jq__ending *ending, size_t last, const cwist_jq__wai
         status = CWIST_JQ_PENDING;
     }
     if (status == CWIST_SUCCESS) {
-        status = cwist_jq__request_send(&reply, link, &request, answering);
+        cwist_jq__wait answering = begin_try(ending, wait, deadline);
+        status = cwist_jq__request_send(&reply, link, &request, &answering);
         if (status == CWIST_JQ_LOST) {
             cwist_jq__link_probe(link, wait->deadline);
         }
@@ -188,20 +205,12 @@ static int send_alone(cwist_jq__ending *ending, size_t last, const cwist_jq__wai
     return status;
 }
 
-/*
- * One try, if it can be sent before `wait` ends. PENDING: it could not. The answer to what was sent
- * in time counts also when it comes later; when there will be no second try it is waited for until
- * the deadline of the call.
- */
+/* One try, if it can be sent before `wait` ends. PENDING: it could not. */
 static int confirm_once(cwist_jq__ending *ending, size_t open, size_t last,
                         const cwist_jq__wait *wait, uint64_t deadline)
 {
-    uint64_t soon = cwist_jq__after_ms(TRY_MS);
-    cwist_jq__wait one = {wait->deadline < soon ? deadline : soon, wait->claim};
-
-    ending->sent_at = cwist_jq__now();
-    return open == 1 && ending->puller == NULL ? send_alone(ending, last, wait, &one)
-                                               : send_together(ending, last, wait, &one);
+    return open == 1 && ending->puller == NULL ? send_alone(ending, last, wait, deadline)
+                                               : send_together(ending, last, wait, deadline);
 }
 
 /* What becomes of what is open when there will be no further try. */
