@@ -554,6 +554,22 @@ def test_nacks_of_a_batch_retry_or_bury_each_job(
     assert observer.ready_and_claimed(queue_name) == 0
 
 
+@pytest.mark.engine("redis")
+def test_a_server_that_forgot_the_scripts_learns_them_in_the_same_call(
+    make_queue: MakeQueue, redis: RedisObserver, queue_name: str
+) -> None:
+    """As after a restart; each script of a batch, many times in one piece."""
+    queue = make_queue(max_retries=2)
+    redis.client.script_flush()
+    queue.enqueue_all(numbered(300))
+    for settle in (queue.release_many, queue.nack_many, queue.nack_many):
+        jobs = gather(queue, 300)
+        redis.client.script_flush()
+        settle(jobs)
+    assert len(redis.dead(queue_name)) == queue.dead_count() == 300
+    assert redis.ready_and_claimed(queue_name) == 0
+
+
 def test_nacks_of_a_batch_keep_the_retry_delay(
     make_queue: MakeQueue, observer: Observer, queue_name: str
 ) -> None:
