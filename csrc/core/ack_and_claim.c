@@ -7,10 +7,9 @@
 
 /* Acks a piece; with a claim, in the same round trip as a poll for its jobs. */
 static int ack_piece(cwist_jq__queue *queue, cwist_jq__claim *claim, const cwist_jq__piece *piece,
-                     int *all)
+                     uint64_t deadline, int *all)
 {
     const cwist_jq__ops *ops = queue->conn->ops;
-    uint64_t deadline = cwist_jq__operation_deadline(queue);
     int codes[CWIST_JQ_PIECE];
     int status = CWIST_SUCCESS;
 
@@ -34,11 +33,12 @@ static int ack_all(cwist_jq__queue *queue, cwist_jq__claim *claim, cwist_job_t *
     cwist_jq__failure failure; /* of a handle: its code says enough */
     cwist_jq__piece piece;
     size_t next = 0;
+    uint64_t deadline = cwist_jq__operation_deadline(queue);
     int status = CWIST_SUCCESS;
 
     failure.code = CWIST_SUCCESS;
     while (cwist_jq__piece_take(&piece, queue, jobs, count, &next, codes, &failure)) {
-        status = ack_piece(queue, next == count ? claim : NULL, &piece, codes);
+        status = ack_piece(queue, next == count ? claim : NULL, &piece, deadline, codes);
         cwist_jq__piece_drop(&piece);
     }
     return status;

@@ -1,6 +1,5 @@
 /*
- * Claims. The backend waits for deliveries; the core looks whether a worker may have them: a
- * malformed job and one that spent its deliveries go to the dead letters instead, and the claim
+ * Claims. The backend waits for deliveries; what no worker may have is sifted out, and the claim
  * goes on.
  */
 #include "core/claim.h"
@@ -31,11 +30,12 @@ int cwist_jq__claim_pause(const cwist_jq__claim *claim, uint64_t until)
     return status;
 }
 
-static void hand_back_piece(cwist_jq__queue *queue, cwist_jq__job **jobs, size_t count)
+static void hand_back_piece(cwist_jq__queue *queue, cwist_jq__job **jobs, size_t count,
+                            uint64_t deadline)
 {
     int codes[CWIST_JQ_PIECE];
 
-    (void)queue->conn->ops->release(queue, jobs, count, cwist_jq__operation_deadline(queue), codes);
+    (void)queue->conn->ops->release(queue, jobs, count, deadline, codes);
     for (size_t i = 0; i < count; i++) {
         if (codes[i] != CWIST_SUCCESS && codes[i] != CWIST_ERROR_LEASE_LOST) {
             cwist_jq__log(queue->conn, CWIST_JOB_LOG_WARNING,
@@ -49,35 +49,12 @@ static void hand_back_piece(cwist_jq__queue *queue, cwist_jq__job **jobs, size_t
 
 void cwist_jq__hand_back(cwist_jq__queue *queue, cwist_jq__job **jobs, size_t count)
 {
+    uint64_t deadline = cwist_jq__operation_deadline(queue);
+
     for (size_t done = 0; done < count; done += CWIST_JQ_PIECE) {
         size_t left = count - done;
-        hand_back_piece(queue, jobs + done, left < CWIST_JQ_PIECE ? left : CWIST_JQ_PIECE);
-    }
-}
-
-/* Moves a delivery that no worker may have to the dead letters. A failure leaves it claimed. */
-static void bury(cwist_jq__queue *queue, cwist_jq__job *job)
-{
-    cwist_jq__cause cause = CWIST_JQ_CAUSE_MALFORMED;
-    int code = CWIST_SUCCESS;
-
-    if (job->malformed == NULL) {
-        cause = CWIST_JQ_CAUSE_LEASE_EXPIRED;
-        job->attempts--; /* this delivery reached no worker */
-    }
-    int status = queue->conn->ops->bury(queue, &job, 1, cause, job->malformed,
-                                        cwist_jq__operation_deadline(queue), &code);
-    if (status == CWIST_SUCCESS) {
-        cwist_jq__log(queue->conn, CWIST_JOB_LOG_WARNING,
-                      "queue %s: job %s is dead after %u deliveries (%s%s%s)", queue->name, job->id,
-                      job->attempts, cwist_jq__cause_name(cause),
-                      job->malformed != NULL ? ": " : "",
-                      job->malformed != NULL ? job->malformed : "");
-    } else if (status != CWIST_ERROR_LEASE_LOST) {
-        cwist_jq__log(queue->conn, CWIST_JOB_LOG_WARNING,
-                      "queue %s: job %s should be a dead letter and could not be moved; it stays "
-                      "claimed and is tried again after the visibility timeout: %s",
-                      queue->name, job->id, cwist_jq__error_text());
+        hand_back_piece(queue, jobs + done, left < CWIST_JQ_PIECE ? left : CWIST_JQ_PIECE,
+                        deadline);
     }
 }
 
@@ -133,29 +110,6 @@ int cwist_jq__claim_new(cwist_jq__claim **out, cwist_jq__queue *queue, size_t mo
         return status;
     }
     *out = claim;
-    return CWIST_SUCCESS;
-}
-
-int cwist_jq__claim_sift(cwist_jq__claim *claim)
-{
-    cwist_jq__queue *queue = claim->queue;
-    size_t came = claim->count;
-
-    claim->count = 0;
-    if (cwist_jq__claim_check(claim) != CWIST_SUCCESS) { /* given up: nobody would settle them */
-        cwist_jq__hand_back(queue, claim->jobs, came);
-        claim->ended = true;
-        return cwist_jq__claim_check(claim);
-    }
-    for (size_t i = 0; i < came; i++) {
-        cwist_jq__job *job = claim->jobs[i];
-        if (job->malformed == NULL && job->attempts <= queue->max_retries) {
-            claim->jobs[claim->count++] = job;
-        } else {
-            bury(queue, job);
-            cwist_jq__unref(job);
-        }
-    }
     return CWIST_SUCCESS;
 }
 

@@ -61,19 +61,19 @@ static const verdict to_release = {"release", end_release, NULL};
 /* ---- batches, a piece at a time ---- */
 
 static void run(cwist_jq__queue *queue, const cwist_jq__piece *piece, ending end,
-                const char *reason, int *all, cwist_jq__failure *failure)
+                const char *reason, uint64_t deadline, int *all, cwist_jq__failure *failure)
 {
     int codes[CWIST_JQ_PIECE];
 
     if (piece->count != 0) {
-        int status = end(queue, piece, reason, cwist_jq__operation_deadline(queue), codes);
+        int status = end(queue, piece, reason, deadline, codes);
         cwist_jq__piece_spread(piece, codes, status, all, failure);
     }
 }
 
 /* Runs an ending for those jobs of a piece that had, or had not, their last allowed delivery. */
 static void run_part(cwist_jq__queue *queue, const cwist_jq__piece *piece, bool last, ending end,
-                     const char *reason, int *all, cwist_jq__failure *failure)
+                     const char *reason, uint64_t deadline, int *all, cwist_jq__failure *failure)
 {
     cwist_jq__piece part;
 
@@ -84,7 +84,7 @@ static void run_part(cwist_jq__queue *queue, const cwist_jq__piece *piece, bool 
             part.jobs[part.count++] = piece->jobs[i];
         }
     }
-    run(queue, &part, end, reason, all, failure);
+    run(queue, &part, end, reason, deadline, all, failure);
 }
 
 /* Consumes the handles whatever happens, then runs the ending. */
@@ -103,12 +103,13 @@ static cwist_error_t settle_batch(cwist_job_queue_t *queue_handle, cwist_job_t *
         cwist_jq__waste_handles(handles, count, all, status);
         return cwist_jq__result(cwist_jq__failure_tell(&failure));
     }
+    uint64_t deadline = cwist_jq__operation_deadline(queue);
     while (cwist_jq__piece_take(&piece, queue, handles, count, &next, all, &failure)) {
         if (to->end_last == NULL) {
-            run(queue, &piece, to->end, reason, all, &failure);
+            run(queue, &piece, to->end, reason, deadline, all, &failure);
         } else {
-            run_part(queue, &piece, false, to->end, reason, all, &failure);
-            run_part(queue, &piece, true, to->end_last, reason, all, &failure);
+            run_part(queue, &piece, false, to->end, reason, deadline, all, &failure);
+            run_part(queue, &piece, true, to->end_last, reason, deadline, all, &failure);
         }
         cwist_jq__piece_drop(&piece);
     }
