@@ -186,40 +186,18 @@ bool cwist_jq__is_delivery(natsMsg *message)
     return reply != NULL && strncmp(reply, "$JS.ACK.", 8) == 0;
 }
 
-/*
- * From 2.10 on a filled pull that had a bound on its bytes is followed by this word. Its deliveries
- * were counted, so it says nothing new; and it may arrive when the next pull is under way.
- */
-static bool is_afterword(natsMsg *message)
-{
-    const char *words = cwist_jq__header_of(message, "Description");
-    return words != NULL && strcmp(words, "Batch Completed") == 0;
-}
-
-/* The next message of the inbox that is no afterword. */
-static natsStatus next_message(natsMsg **message, natsSubscription *subscription, int64_t ms)
-{
-    for (;;) {
-        natsStatus got = natsSubscription_NextMsg(message, subscription, ms);
-        if (got != NATS_OK || cwist_jq__is_delivery(*message) || !is_afterword(*message)) {
-            return got;
-        }
-        natsMsg_Destroy(*message);
-    }
-}
-
 int cwist_jq__pull_next(natsMsg **message, cwist_jq__queue *queue, cwist_jq__puller *puller,
                         uint64_t ms)
 {
     natsSubscription *subscription = puller->inbox->subscription;
-    natsStatus got = next_message(message, subscription, 0);
+    natsStatus got = natsSubscription_NextMsg(message, subscription, 0);
 
     if (got == NATS_TIMEOUT) {
         uint64_t stamp = cwist_jq__now();
-        got = next_message(message, subscription, 0);
+        got = natsSubscription_NextMsg(message, subscription, 0);
         if (got == NATS_TIMEOUT) {
             puller->empty = stamp > puller->empty ? stamp : puller->empty;
-            got = next_message(message, subscription, (int64_t)ms);
+            got = natsSubscription_NextMsg(message, subscription, (int64_t)ms);
         }
     }
     if (got == NATS_OK) {
@@ -250,7 +228,8 @@ static natsMsg *take_rest(cwist_jq__puller *puller, uint64_t until)
     for (;;) {
         natsMsg *message = NULL;
         uint64_t left = cwist_jq__ms_left(until);
-        natsStatus got = next_message(&message, puller->inbox->subscription, (int64_t)left);
+        natsStatus got =
+            natsSubscription_NextMsg(&message, puller->inbox->subscription, (int64_t)left);
         if (got == NATS_OK && cwist_jq__is_delivery(message)) {
             count_off(puller);
             return message;
