@@ -446,6 +446,9 @@ int cwist_jq__nats_ack_and_poll(cwist_jq__claim *claim, cwist_jq__job *const *jo
         gather(claim, next, got);
         end_gathering(claim, next, got);
     }
+    if (*got != 0 && *got < claim->most && cwist_jq__nats_of(claim->queue)->below_2_10) {
+        poll_ready(claim, deadline, claim->most, next, got);
+    }
     own->polled = *got == 0;
     return CWIST_SUCCESS;
 }

@@ -40,17 +40,18 @@ int cwist_jq__wait_backoff(const cwist_jq__wait *wait, cwist_jq__backoff *backof
 typedef struct cwist_jq__watch cwist_jq__watch;
 
 #define CWIST_JQ_INBOX_SIZE 64
+#define CWIST_JQ_DIGITS 20 /* of the largest number */
 
 /*
- * A subscription of one's own, for replies. Used by one thread at a time. It hears its subject; on
- * a link for bursts it hears "<subject>.*", so that each message of a burst has a reply of its own.
+ * A subscription of one's own, for replies. Used by one thread at a time. It hears "<subject>.*",
+ * so that the replies to several messages can be told apart.
  */
 typedef struct cwist_jq__inbox {
     struct cwist_jq__inbox *next;
     natsSubscription *subscription;
     char subject[CWIST_JQ_INBOX_SIZE];
     char heard[CWIST_JQ_INBOX_SIZE + 2];
-    char reply[CWIST_JQ_INBOX_SIZE + 2]; /* a subject that it hears */
+    char reply[CWIST_JQ_INBOX_SIZE + 2]; /* "<subject>.0", for one reply */
 } cwist_jq__inbox;
 
 typedef struct cwist_jq__link {
@@ -336,7 +337,6 @@ bool cwist_jq__ticket_read(cwist_jq__ticket *ticket, const char *ack_subject);
 const char *cwist_jq__header_of(natsMsg *message, const char *name);
 /* A decimal number without sign and without superfluous characters. */
 bool cwist_jq__decimal(uint64_t *number, const char *text);
-#define CWIST_JQ_DIGITS 20
 /* Writes a decimal number, at most CWIST_JQ_DIGITS characters and a NUL; the number of characters.
  */
 size_t cwist_jq__put_number(char *out, uint64_t number);
@@ -452,6 +452,10 @@ typedef struct cwist_jq__puller {
     uint64_t ends;       /* when the server ends the pull by itself */
     uint64_t empty;      /* what arrives now arrived after this moment */
     uint64_t listens;    /* given up: until when we listen; 0: not given up */
+    /* Where the server tells of this pull. It may say of an earlier one that it is complete. */
+    char reply[CWIST_JQ_INBOX_SIZE + CWIST_JQ_DIGITS + 2];
+    size_t reply_len; /* of what is the same in all of them */
+    uint64_t pulls;   /* that were made */
 } cwist_jq__puller;
 
 /* A puller that is ready for a pull, on the present link of the lane. Results as lane_get. */

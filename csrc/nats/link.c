@@ -340,10 +340,8 @@ static cwist_jq__inbox *make_inbox(cwist_jq__link *link)
     }
     (void)snprintf(inbox->subject, sizeof inbox->subject, "%s.%u", link->prefix,
                    atomic_fetch_add(&link->inbox_count, 1));
-    (void)snprintf(inbox->reply, sizeof inbox->reply, "%s%s", inbox->subject,
-                   link->for_bursts ? ".0" : "");
-    (void)snprintf(inbox->heard, sizeof inbox->heard, "%s%s", inbox->subject,
-                   link->for_bursts ? ".*" : "");
+    (void)snprintf(inbox->reply, sizeof inbox->reply, "%s.0", inbox->subject);
+    (void)snprintf(inbox->heard, sizeof inbox->heard, "%s.*", inbox->subject);
     if (natsConnection_SubscribeSync(&inbox->subscription, link->nc, inbox->heard) != NATS_OK) {
         cwist_jq__free(inbox);
         return NULL;

@@ -37,6 +37,9 @@ static int make_puller(cwist_jq__puller **out, cwist_jq__link *link)
         cwist_jq__free(puller);
         return cwist_jq__link_usable(link) ? cwist_jq__no_memory() : CWIST_JQ_LOST;
     }
+    puller->reply_len = strlen(puller->inbox->subject);
+    memcpy(puller->reply, puller->inbox->subject, puller->reply_len);
+    puller->reply[puller->reply_len++] = '.';
     cwist_jq__link_ref(link);
     puller->link = link;
     *out = puller;
@@ -115,8 +118,9 @@ static int send_pull(cwist_jq__queue *queue, cwist_jq__puller *puller, const cha
     puller->asked = true;
     puller->wanted = wanted;
     puller->listens = 0;
-    natsStatus sent = natsConnection_PublishRequest(puller->link->nc, own->next,
-                                                    puller->inbox->reply, body, (int)strlen(body));
+    (void)cwist_jq__put_number(puller->reply + puller->reply_len, ++puller->pulls);
+    natsStatus sent = natsConnection_PublishRequest(puller->link->nc, own->next, puller->reply,
+                                                    body, (int)strlen(body));
     if (sent != NATS_OK) {
         cwist_jq__link_break(puller->link);
         return CWIST_JQ_LOST;
@@ -186,18 +190,34 @@ bool cwist_jq__is_delivery(natsMsg *message)
     return reply != NULL && strncmp(reply, "$JS.ACK.", 8) == 0;
 }
 
+/*
+ * Takes the next message that concerns the pull. The server's words about an earlier one do not:
+ * it may tell that a poll is complete after that brought all that it was asked for (2.15.1 does).
+ */
+static natsStatus take_next(natsMsg **message, const cwist_jq__puller *puller, uint64_t ms)
+{
+    for (;;) {
+        natsStatus got =
+            natsSubscription_NextMsg(message, puller->inbox->subscription, (int64_t)ms);
+        if (got != NATS_OK || cwist_jq__is_delivery(*message) ||
+            strcmp(natsMsg_GetSubject(*message), puller->reply) == 0) {
+            return got;
+        }
+        natsMsg_Destroy(*message);
+    }
+}
+
 int cwist_jq__pull_next(natsMsg **message, cwist_jq__queue *queue, cwist_jq__puller *puller,
                         uint64_t ms)
 {
-    natsSubscription *subscription = puller->inbox->subscription;
-    natsStatus got = natsSubscription_NextMsg(message, subscription, 0);
+    natsStatus got = take_next(message, puller, 0);
 
     if (got == NATS_TIMEOUT) {
         uint64_t stamp = cwist_jq__now();
-        got = natsSubscription_NextMsg(message, subscription, 0);
+        got = take_next(message, puller, 0);
         if (got == NATS_TIMEOUT) {
             puller->empty = stamp > puller->empty ? stamp : puller->empty;
-            got = natsSubscription_NextMsg(message, subscription, (int64_t)ms);
+            got = take_next(message, puller, ms);
         }
     }
     if (got == NATS_OK) {
@@ -228,8 +248,7 @@ static natsMsg *take_rest(cwist_jq__puller *puller, uint64_t until)
     for (;;) {
         natsMsg *message = NULL;
         uint64_t left = cwist_jq__ms_left(until);
-        natsStatus got =
-            natsSubscription_NextMsg(&message, puller->inbox->subscription, (int64_t)left);
+        natsStatus got = take_next(&message, puller, left);
         if (got == NATS_OK && cwist_jq__is_delivery(message)) {
             count_off(puller);
             return message;
