@@ -17,7 +17,8 @@ typedef struct cwist_py_batch {
     cwist_job_claim_t *claim; /* NULL: it ended */
     cwist_job_t **handles;    /* room for all that may come, and in the same block: */
     atomic_bool *settled;
-    void *description; /* the block that texts, payloads, sizes and attempts lie in */
+    void *numbers;     /* the block of sizes and attempts */
+    char *description; /* that of texts and payloads */
 } cwist_py_batch;
 
 /* Makes room for the jobs to come. The batch is zeroed. */
@@ -37,66 +38,80 @@ static void end_claim(cwist_py_batch *batch)
     batch->claim = NULL;
 }
 
-static const char *type_of(const cwist_job_t *job)
-{
-    const char *type = cwist_job_type(job);
-    return type != NULL ? type : "";
-}
+/* What C has of a job; the library looks a handle up for each of these. */
+typedef struct known_job {
+    const char *id;
+    const char *type; /* never NULL */
+    const void *payload;
+    size_t id_size; /* with the NUL, as type_size */
+    size_t type_size;
+} known_job;
 
-/* Writes a text with its NUL. */
-static char *put_text(char *at, const char *text)
-{
-    size_t size = strlen(text) + 1;
-    memcpy(at, text, size);
-    return at + size;
-}
-
-static void measure(cwist_py_batch *batch)
+/* Looks the jobs up; adds their sizes up in the batch. */
+static void look_up(cwist_py_batch *batch, known_job *jobs, size_t *sizes, uint32_t *attempts)
 {
     for (size_t i = 0; i < batch->count; i++) {
-        size_t size = 0;
-        (void)cwist_job_payload(batch->handles[i], &size);
-        batch->payloads_len += size <= CWIST_PY_SMALL ? size : 0;
-        batch->texts_len +=
-            strlen(cwist_job_id(batch->handles[i])) + strlen(type_of(batch->handles[i])) + 2;
+        const cwist_job_t *handle = batch->handles[i];
+        known_job *job = &jobs[i];
+        const char *type = cwist_job_type(handle);
+        job->id = cwist_job_id(handle);
+        job->id_size = strlen(job->id) + 1;
+        job->type = type != NULL ? type : "";
+        job->type_size = strlen(job->type) + 1;
+        job->payload = cwist_job_payload(handle, &sizes[i]);
+        attempts[i] = cwist_job_attempts(handle);
+        batch->texts_len += job->id_size + job->type_size;
+        batch->payloads_len += sizes[i] <= CWIST_PY_SMALL ? sizes[i] : 0;
     }
 }
 
-/*
- * Puts what Python wants to know of the jobs together in one block, so that it takes all of it in a
- * few steps.
+static char *put(char *at, const void *from, size_t size)
+{
+    memcpy(at, from, size);
+    return at + size;
+}
+
+/* Writes the texts and behind them the small payloads. */
+static void write_jobs(const cwist_py_batch *batch, const known_job *jobs, char *text)
+{
+    char *payload = text + batch->texts_len;
+
+    for (size_t i = 0; i < batch->count; i++) {
+        text = put(text, jobs[i].id, jobs[i].id_size);
+        text = put(text, jobs[i].type, jobs[i].type_size);
+        if (batch->sizes[i] != 0 && batch->sizes[i] <= CWIST_PY_SMALL) {
+            payload = put(payload, jobs[i].payload, batch->sizes[i]);
+        }
+    }
+}
+
+/* Puts what Python wants to know of the jobs together, so that it takes all of it in a few steps.
  */
 static int describe(cwist_py_batch *batch)
 {
     size_t count = batch->count;
-
-    measure(batch);
-    size_t *sizes = malloc(count * (sizeof *batch->sizes + sizeof *batch->attempts) +
-                           batch->texts_len + batch->payloads_len);
-    if (sizes == NULL) {
-        return CWIST_PY_NO_MEMORY;
-    }
+    known_job one;
+    known_job *jobs = count == 1 ? &one : malloc(count * sizeof *jobs);
+    size_t *sizes = malloc(count * (sizeof *sizes + sizeof(uint32_t)));
     uint32_t *attempts = (uint32_t *)(sizes + count);
-    char *text = (char *)(attempts + count);
-    char *payloads = text + batch->texts_len;
-    batch->description = sizes;
-    batch->sizes = sizes;
-    batch->attempts = attempts;
-    batch->texts = text;
-    batch->payloads = payloads;
-    for (size_t i = 0; i < count; i++) {
-        const cwist_job_t *job = batch->handles[i];
-        const void *payload = cwist_job_payload(job, &sizes[i]);
-        attempts[i] = cwist_job_attempts(job);
-        text = put_text(put_text(text, cwist_job_id(job)), type_of(job));
-        if (sizes[i] != 0 && sizes[i] <= CWIST_PY_SMALL) {
-            memcpy(payloads, payload, sizes[i]);
-            payloads += sizes[i];
-        }
+
+    batch->numbers = sizes;
+    if (jobs != NULL && sizes != NULL) {
+        look_up(batch, jobs, sizes, attempts);
+        batch->texts = batch->description = malloc(batch->texts_len + batch->payloads_len);
     }
-    batch->size = sizes[0];
-    batch->attempt = attempts[0];
-    return CWIST_SUCCESS;
+    if (batch->description != NULL) {
+        batch->payloads = batch->texts + batch->texts_len;
+        batch->sizes = sizes;
+        batch->attempts = attempts;
+        batch->size = sizes[0];
+        batch->attempt = attempts[0];
+        write_jobs(batch, jobs, batch->description);
+    }
+    if (jobs != &one) {
+        free(jobs);
+    }
+    return batch->description != NULL ? CWIST_SUCCESS : CWIST_PY_NO_MEMORY;
 }
 
 /*
@@ -162,6 +177,7 @@ static void cwist_py_drop(cwist_py_batch *batch)
         }
     }
     end_claim(batch);
+    free(batch->numbers);
     free(batch->description);
     free(batch->handles);
 }

@@ -12,7 +12,7 @@ from cwist_jq.job import Job, jobs_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from typing import Union
+    from typing import Any, Union
 
     from typing_extensions import Buffer
 
@@ -204,13 +204,17 @@ def settle_many(
 
 def _checked(jobs: Iterable[Job]) -> list[Job]:
     """The jobs as a list that nobody else changes, all payloads copied: settling frees them."""
-    checked = list(jobs)
-    if not set(map(type, checked)) <= {Job}:
-        wrong = next(index for index, job in enumerate(checked) if type(job) is not Job)
-        kind = type(checked[wrong]).__name__
-        raise InvalidType(f"jobs[{wrong}] is a {kind}; allowed: a Job")
-    for job in checked:
-        job.payload  # noqa: B018 (copies one that was not read)
+    checked: list[Any] = list(jobs)
+    try:
+        unread = [job for job in checked if job._payload is None]  # noqa: SLF001 (one package)
+    except AttributeError:
+        for index, job in enumerate(checked):
+            if not isinstance(job, Job):
+                kind = type(job).__name__
+                raise InvalidType(f"jobs[{index}] is a {kind}; allowed: a Job") from None
+        raise
+    for job in unread:
+        job._copy_payload()  # noqa: SLF001 (one package)
     return checked
 
 

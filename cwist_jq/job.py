@@ -10,7 +10,6 @@ from cwist_jq.errors import Closed, Error, InvalidParam
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from types import TracebackType
     from typing import NoReturn
 
@@ -61,31 +60,28 @@ class Job:
         attempts: How often it was delivered, this time included.
     """
 
-    __slots__ = ("_batch", "_index", "_queue", "attempts", "id", "payload", "type")
+    __slots__ = ("_batch", "_index", "_payload", "_queue", "attempts", "id", "type")
 
     _batch: Batch  # what the claim brought; shared with the other jobs of it
     _index: int  # where this one is in it
+    _payload: bytes | None  # None: large, and not read yet
     _queue: Queue
-    payload: bytes
     type: str | None
     id: str
     attempts: int
 
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> object:
-            """Copies a large payload when it is read first; all else is set from the start."""
-            if name != "payload":
-                raise AttributeError(f"a Job has no attribute {name!r}")
-            return self._copy_payload()
+    @property
+    def payload(self) -> bytes:
+        """The bytes that were enqueued."""
+        payload = self._payload
+        return self._copy_payload() if payload is None else payload
 
     def _copy_payload(self) -> bytes:
+        """Copies a large payload; before its job is settled, which frees what C has of it."""
         with _copying:
-            try:
-                return _payload_slot(self)
-            except AttributeError:
-                self.payload = payload = _lib.payload(self._batch, self._index)
-                return payload
+            if self._payload is None:
+                self._payload = _lib.payload(self._batch, self._index)
+            return self._payload
 
     @property
     def lease_remaining(self) -> float:
@@ -104,7 +100,8 @@ class Job:
             OutcomeUnknown: The answer was lost.
             Closed: The job is settled, or its queue is closed.
         """
-        self.payload  # noqa: B018 (settling frees one that was not read)
+        if self._payload is None:
+            self._copy_payload()
         _lib.ack(self._batch, self._index, self._queue._live())  # noqa: SLF001 (one package)
 
     def nack(self, reason: str | None = None) -> None:
@@ -130,7 +127,8 @@ class Job:
         self._nack(why)
 
     def _nack(self, reason: bytes | None) -> None:
-        self.payload  # noqa: B018 (settling frees one that was not read)
+        if self._payload is None:
+            self._copy_payload()
         _lib.nack(self._batch, self._index, self._queue._live(), reason)  # noqa: SLF001 (one package)
 
     def release(self) -> None:
@@ -139,7 +137,8 @@ class Job:
         Raises:
             LeaseLost, ConnectionFailed, OutcomeUnknown, Closed: As for ack().
         """
-        self.payload  # noqa: B018 (settling frees one that was not read)
+        if self._payload is None:
+            self._copy_payload()
         _lib.release(self._batch, self._index, self._queue._live())  # noqa: SLF001 (one package)
 
     def extend(self) -> None:
@@ -199,10 +198,6 @@ class Job:
         return f"<cwist_jq.Job {self.id!r} type={self.type!r} attempts={self.attempts}>"
 
 
-# Reads the attribute if it is set, and raises AttributeError else.
-_payload_slot: Callable[[Job], bytes] = Job.__dict__["payload"].__get__
-
-
 def jobs_of(queue: Queue, batch: Batch) -> list[Job]:
     """Makes the jobs that a claim brought."""
     texts, payloads, sizes, attempts = _lib.describe(batch)
@@ -219,8 +214,10 @@ def jobs_of(queue: Queue, batch: Batch) -> list[Job]:
         job.attempts = attempt
         if size <= SMALL:
             end = start + size
-            job.payload = payloads[start:end]
+            job._payload = payloads[start:end]  # noqa: SLF001
             start = end
+        else:
+            job._payload = None  # noqa: SLF001
         jobs.append(job)
         index += 1  # noqa: SIM113 (quicker than enumerate() around zip())
     return jobs
@@ -234,6 +231,5 @@ def job_of(queue: Queue, batch: Batch) -> Job:
     job._queue = queue  # noqa: SLF001
     job.id, kind, payload, size, job.attempts = _lib.describe_one(batch)
     job.type = kind or None
-    if size <= SMALL:
-        job.payload = payload
+    job._payload = payload if size <= SMALL else None  # noqa: SLF001
     return job

@@ -247,11 +247,6 @@ def test_a_payload_that_cannot_be_copied_leaves_the_job_claimed(
     assert not library.settled
 
 
-def test_other_attributes_are_refused(job: Job) -> None:
-    with pytest.raises(AttributeError, match="payloads"):
-        job.payloads  # type: ignore[attr-defined]  # noqa: B018
-
-
 def test_a_job_is_neither_pickled_nor_copied(job: Job) -> None:
     for refused in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError, match=r"job 1-0 cannot be pickled"):
