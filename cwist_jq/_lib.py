@@ -96,6 +96,16 @@ _EXPLAINED: dict[int, str] = {
     lib.CWIST_ERROR_NOT_SENT: "not sent, because an earlier item failed",
 }
 
+# Looked up once: what single calls use.
+_new = ffi.new
+_gc = ffi.gc
+_string = ffi.string
+_unpack = ffi.unpack
+_enqueue = lib.cwist_py_enqueue
+_claim = lib.cwist_py_claim
+_settle = lib.cwist_py_settle
+_drop = lib.cwist_py_drop
+
 # Memory that C fills in before anybody reads it.
 _room = ffi.new_allocator(should_clear_after_alloc=False)
 
@@ -213,19 +223,19 @@ def close_queue(queue: QueueHandle) -> None:
 
 def enqueue(queue: QueueHandle, payload: object, kind: bytes | None) -> str:
     """Stores a job; its id."""
-    out = ffi.new("char[]", _ID_SIZE)
+    out = _new("char[]", _ID_SIZE)
     label = _NULL if kind is None else kind
     if isinstance(payload, bytes):
-        code = lib.cwist_py_enqueue(queue, payload, len(payload), label, out)
+        code = _enqueue(queue, payload, len(payload), label, out)
     else:
         memory = view(payload)
         try:
-            code = lib.cwist_py_enqueue(queue, memory, len(memory), label, out)
+            code = _enqueue(queue, memory, len(memory), label, out)
         finally:
             ffi.release(memory)
     if code:
         _tell(code)
-    return ffi.string(out).decode("utf-8", "replace")
+    return _string(out).decode("ascii", "replace")
 
 
 def view(payload: object) -> Buffer:
@@ -290,7 +300,7 @@ def _ids(code: int, stored: StoredArray, count: int) -> list[str]:
     """The ids of stored jobs; raises with all results when one was not stored."""
     if code in (_SUCCESS, _LOGGED):
         _drain_log()
-        return ffi.string(ffi.cast("char *", stored)).decode("utf-8", "replace").split("\n")
+        return ffi.string(ffi.cast("char *", stored)).decode("ascii", "replace").split("\n")
     error = _last_error(code)
     codes = [stored[index].code for index in range(count)]
     ids = [
@@ -334,7 +344,7 @@ def interrupt(queue: QueueHandle) -> None:
 
 def new_batch() -> Batch:
     """Makes the place where a claim puts its jobs. Dropping it drops them, undecided."""
-    return ffi.gc(ffi.new("cwist_py_batch *"), lib.cwist_py_drop)
+    return _gc(_new("cwist_py_batch *"), _drop)
 
 
 def claim(batch: Batch, queue: QueueHandle, most: int, timeout_ms: int) -> bool:
@@ -342,7 +352,7 @@ def claim(batch: Batch, queue: QueueHandle, most: int, timeout_ms: int) -> bool:
 
     Whatever is raised here or later, also by a signal, abandon() hands back what it holds.
     """
-    code = lib.cwist_py_claim(batch, queue, most, timeout_ms, SLICE_MS)
+    code = _claim(batch, queue, most, timeout_ms, SLICE_MS)
     while code == _PENDING:
         if lib.cwist_py_log_waiting():
             _drain_log()
@@ -371,7 +381,7 @@ def describe(batch: Batch) -> tuple[list[str], bytes, list[int], list[int]]:
 
 def describe_one(batch: Batch) -> tuple[str, str, bytes, int, int]:
     """What came with a claim of one job: id, type, payload if it is small, its size, attempts."""
-    both = ffi.unpack(batch.texts, batch.texts_len + batch.payloads_len)
+    both = _unpack(batch.texts, batch.texts_len + batch.payloads_len)
     name, kind, payload = both.split(b"\0", 2)
     return (
         name.decode("ascii", "replace"),
@@ -405,7 +415,7 @@ def is_settled(batch: Batch, index: int) -> bool:
 
 def ack(batch: Batch, index: int, queue: QueueHandle) -> None:
     """Removes the job."""
-    code = lib.cwist_py_settle(batch, index, queue, _ACK, _NULL)
+    code = _settle(batch, index, queue, _ACK, _NULL)
     if code:
         _tell(code)
 

@@ -102,7 +102,8 @@ class Job:
         """
         if self._payload is None:
             self._copy_payload()
-        _lib.ack(self._batch, self._index, self._queue._live())  # noqa: SLF001 (one package)
+        queue = self._queue
+        _lib.ack(self._batch, self._index, queue._handle or queue._live())  # noqa: SLF001 (one package)
 
     def nack(self, reason: str | None = None) -> None:
         """Hands the job back for a retry after the queue's retry delay.

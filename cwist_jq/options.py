@@ -97,7 +97,9 @@ def timeout(value: object) -> int:
     if value is None:
         return FOR_EVER_MS
     if type(value) is float and MS <= value <= DAY_S:  # a short way to the same result
-        return round(value * 1000)
+        exact = value * 1000
+        whole = int(exact)
+        return whole if whole == exact else round(exact)
     return milliseconds("timeout", value, 0, FOR_EVER_MS - 1, extra=", or None to wait for ever")
 
 

@@ -85,7 +85,7 @@ class Queue:
             Closed: The queue is closed.
         """
         kind = None if type is None else options.kind(type)
-        return _lib.enqueue(self._live(), payload, kind)
+        return _lib.enqueue(self._handle or self._live(), payload, kind)
 
     def enqueue_many(
         self, payloads: Iterable[Payload | Item], *, type: str | None = None
