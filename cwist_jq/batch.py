@@ -7,7 +7,7 @@ from itertools import islice
 
 from cwist_jq import _lib, options
 from cwist_jq.errors import Error, InvalidParam, InvalidType, NotSent
-from cwist_jq.job import Job, jobs_of
+from cwist_jq.job import Job, LateJob, jobs_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -204,18 +204,18 @@ def settle_many(
 
 def _checked(jobs: Iterable[Job]) -> list[Job]:
     """The jobs as a list that nobody else changes, all payloads copied: settling frees them."""
-    checked: list[Any] = list(jobs)
-    try:
-        unread = [job for job in checked if job._payload is None]  # noqa: SLF001 (one package)
-    except AttributeError:
+    checked: list[Any] = list(jobs)  # what a caller gives is not always what it should be
+    if any([type(job) is not Job for job in checked]):  # noqa: C419 (a list is quicker)
         for index, job in enumerate(checked):
-            if not isinstance(job, Job):
-                kind = type(job).__name__
-                raise InvalidType(f"jobs[{index}] is a {kind}; allowed: a Job") from None
-        raise
-    for job in unread:
-        job._copy_payload()  # noqa: SLF001 (one package)
+            if isinstance(job, LateJob):
+                job.keep_payload()
+            elif not isinstance(job, Job):
+                raise _no_job(index, job)
     return checked
+
+
+def _no_job(index: int, wrong: object) -> InvalidType:
+    return InvalidType(f"jobs[{index}] is a {type(wrong).__name__}; allowed: a Job")
 
 
 def ack_and_claim(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cwist_jq._native import Batch
     from cwist_jq.queue import Queue
 
-__all__ = ["Job", "job_of", "jobs_of"]
+__all__ = ["Job", "LateJob", "job_of", "jobs_of"]
 
 REASON_MAX = 1024
 SMALL = _lib.SMALL
@@ -60,28 +60,15 @@ class Job:
         attempts: How often it was delivered, this time included.
     """
 
-    __slots__ = ("_batch", "_index", "_payload", "_queue", "attempts", "id", "type")
+    __slots__ = ("_batch", "_index", "_queue", "attempts", "id", "payload", "type")
 
     _batch: Batch  # what the claim brought; shared with the other jobs of it
     _index: int  # where this one is in it
-    _payload: bytes | None  # None: large, and not read yet
     _queue: Queue
+    payload: bytes
     type: str | None
     id: str
     attempts: int
-
-    @property
-    def payload(self) -> bytes:
-        """The bytes that were enqueued."""
-        payload = self._payload
-        return self._copy_payload() if payload is None else payload
-
-    def _copy_payload(self) -> bytes:
-        """Copies a large payload; before its job is settled, which frees what C has of it."""
-        with _copying:
-            if self._payload is None:
-                self._payload = _lib.payload(self._batch, self._index)
-            return self._payload
 
     @property
     def lease_remaining(self) -> float:
@@ -100,8 +87,6 @@ class Job:
             OutcomeUnknown: The answer was lost.
             Closed: The job is settled, or its queue is closed.
         """
-        if self._payload is None:
-            self._copy_payload()
         queue = self._queue
         _lib.ack(self._batch, self._index, queue._handle or queue._live())  # noqa: SLF001 (one package)
 
@@ -128,8 +113,6 @@ class Job:
         self._nack(why)
 
     def _nack(self, reason: bytes | None) -> None:
-        if self._payload is None:
-            self._copy_payload()
         _lib.nack(self._batch, self._index, self._queue._live(), reason)  # noqa: SLF001 (one package)
 
     def release(self) -> None:
@@ -138,8 +121,6 @@ class Job:
         Raises:
             LeaseLost, ConnectionFailed, OutcomeUnknown, Closed: As for ack().
         """
-        if self._payload is None:
-            self._copy_payload()
         _lib.release(self._batch, self._index, self._queue._live())  # noqa: SLF001 (one package)
 
     def extend(self) -> None:
@@ -199,38 +180,84 @@ class Job:
         return f"<cwist_jq.Job {self.id!r} type={self.type!r} attempts={self.attempts}>"
 
 
+class LateJob(Job):
+    """A job whose large payload stays in C until it is read. Else it is a Job."""
+
+    __slots__ = ("_payload",)
+
+    _payload: bytes | None  # None: not read yet
+
+    @property
+    def payload(self) -> bytes:  # type: ignore[override]  # nobody is to set that of a Job
+        """The bytes that were enqueued."""
+        return self.keep_payload()
+
+    def keep_payload(self) -> bytes:
+        """Copies the payload; at the latest when the job is settled, which frees what C has."""
+        if self._payload is None:
+            with _copying:
+                if self._payload is None:
+                    self._payload = _lib.payload(self._batch, self._index)
+        return self._payload
+
+    def ack(self) -> None:
+        """As Job.ack()."""
+        self.keep_payload()
+        super().ack()
+
+    def _nack(self, reason: bytes | None) -> None:
+        self.keep_payload()
+        super()._nack(reason)
+
+    def release(self) -> None:
+        """As Job.release()."""
+        self.keep_payload()
+        super().release()
+
+
 def jobs_of(queue: Queue, batch: Batch) -> list[Job]:
     """Makes the jobs that a claim brought."""
     texts, payloads, sizes, attempts = _lib.describe(batch)
     new = Job.__new__
     jobs = []
-    start = index = 0
-    for name, kind, size, attempt in zip(texts[::2], texts[1::2], sizes, attempts):
-        job = new(Job)
+    start = 0
+    each = zip(range(len(sizes)), texts[::2], texts[1::2], sizes, attempts)
+    for index, name, kind, size, attempt in each:
+        if size <= SMALL:
+            end = start + size
+            job = new(Job)
+            job.payload = payloads[start:end]
+            start = end
+        else:
+            job = _late()
         job._batch = batch  # noqa: SLF001 (its only maker)
         job._index = index  # noqa: SLF001
         job._queue = queue  # noqa: SLF001
         job.id = name
         job.type = kind or None
         job.attempts = attempt
-        if size <= SMALL:
-            end = start + size
-            job._payload = payloads[start:end]  # noqa: SLF001
-            start = end
-        else:
-            job._payload = None  # noqa: SLF001
         jobs.append(job)
-        index += 1  # noqa: SIM113 (quicker than enumerate() around zip())
     return jobs
 
 
 def job_of(queue: Queue, batch: Batch) -> Job:
     """Makes the one job that a claim brought."""
-    job = Job.__new__(Job)
+    name, kind, payload, size, attempts = _lib.describe_one(batch)
+    if size <= SMALL:
+        job = Job.__new__(Job)
+        job.payload = payload
+    else:
+        job = _late()
     job._batch = batch  # noqa: SLF001 (its only maker)
     job._index = 0  # noqa: SLF001
     job._queue = queue  # noqa: SLF001
-    job.id, kind, payload, size, job.attempts = _lib.describe_one(batch)
+    job.id = name
     job.type = kind or None
-    job._payload = payload if size <= SMALL else None  # noqa: SLF001
+    job.attempts = attempts
+    return job
+
+
+def _late() -> Job:
+    job = LateJob.__new__(LateJob)
+    job._payload = None  # noqa: SLF001 (its only maker)
     return job
