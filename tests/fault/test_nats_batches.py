@@ -66,14 +66,15 @@ def _claim_all(queue: Any, names: Sequence[bytes], others: list[bytes]) -> dict[
     return found
 
 
-def _results(call: Callable[[], Any], count: int) -> list[Any]:
+def _results(call: Callable[..., Any], count: int, *arguments: Any) -> list[Any]:
     """The result of each item; None, or an id, for one that worked."""
     try:
-        value = call()
+        value = call(*arguments)
     except cwist_jq.Error as error:
-        results: list[Any] = error.results  # type: ignore[attr-defined]
+        results = error.results
+        assert results is not None
         assert len(results) == count
-        return results
+        return list(results)
     return list(value) if value is not None else [None] * count
 
 
@@ -97,9 +98,7 @@ def test_a_cut_batch_of_enqueues_tells_the_truth(
         _warm(queue)
         names = _names(f"cut after {point}")
         proxy.cut_after(point, direction)
-        told |= zip(
-            names, _results(lambda names=names: queue.enqueue_many(names), BATCH), strict=True
-        )
+        told |= zip(names, _results(queue.enqueue_many, BATCH, names), strict=True)
         proxy.flow()
     stored = [name for name in drain(steady, observer) if name.startswith(b"cut")]
     found = Counter(stored)
@@ -146,7 +145,7 @@ def test_a_cut_batch_of_ends_loses_nothing(
         claimed = _claim_all(queue, names, others)
         _warm(queue)
         proxy.cut_after(point, direction)
-        results = _results(lambda claimed=claimed: settle(claimed.values()), BATCH)
+        results = _results(settle, BATCH, claimed.values())
         told |= zip(claimed, results, strict=True)
         proxy.flow()
     others += drain(steady, observer)
@@ -191,9 +190,7 @@ def test_a_cut_batch_of_claims_loses_nothing(
         assert acked, "the claim goes on over a new connection"
         good = [
             job.payload
-            for job, result in zip(
-                acked, _results(lambda jobs=acked: queue.ack_many(jobs), len(acked)), strict=True
-            )
+            for job, result in zip(acked, _results(queue.ack_many, len(acked), acked), strict=True)
             if result is None
         ]
         found = Counter(good + drain(steady, observer))
@@ -251,7 +248,7 @@ def test_the_stream_is_deleted_between_batches(
     jobs = queue.claim_many(BATCH, 2.0)
     assert len(jobs) == BATCH
     observer.wipe(queue_name)
-    for result in _results(lambda: queue.ack_many(jobs), BATCH):
+    for result in _results(queue.ack_many, BATCH, jobs):
         assert isinstance(result, cwist_jq.LeaseLost)
     ids = queue.enqueue_many(_names("after"))
     assert len(set(ids)) == BATCH
@@ -270,7 +267,7 @@ def test_leases_that_ran_out_in_a_batch(
     while time.monotonic() < claimed + 1.0:
         for job in kept:
             job.extend()
-    results = _results(lambda: queue.ack_many(jobs), BATCH)
+    results = _results(queue.ack_many, BATCH, jobs)
     assert results[::2] == [None] * len(kept)
     assert all(isinstance(result, cwist_jq.LeaseLost) for result in results[1::2])
     assert sorted(drain(queue, observer)) == sorted(_names("lease")[1::2])
@@ -363,7 +360,7 @@ def test_a_cut_batch_of_all_or_none(
         _warm(queue)
         names = _names(f"cut after {point}")
         proxy.cut_after(point, direction)
-        results = _results(lambda names=names: queue.enqueue_all(names), BATCH)
+        results = _results(queue.enqueue_all, BATCH, names)
         proxy.flow()
         found = [name for name in drain(steady, observer) if name != b"warm"]
         assert found in ([], names)
