@@ -34,6 +34,9 @@ typedef enum cwist_jq__cause {
 
 /* The word of a cause on the wire: "nacked", "lease-expired", "malformed", "rejected". */
 const char *cwist_jq__cause_name(cwist_jq__cause cause);
+/* Logs one line about those jobs, dead for one cause, whose code is SUCCESS. */
+void cwist_jq__log_dead(cwist_jq__queue *queue, int level, cwist_jq__cause cause,
+                        cwist_jq__job *const *jobs, size_t count, const int *codes);
 
 struct cwist_jq__ops {
     const char *engine; /* "redis", "nats" */

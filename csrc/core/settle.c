@@ -30,13 +30,8 @@ static int end_dead(cwist_jq__queue *queue, const cwist_jq__piece *piece, const 
     int status = queue->conn->ops->bury(queue, piece->jobs, piece->count, CWIST_JQ_CAUSE_NACKED,
                                         reason, deadline, codes);
 
-    for (size_t i = 0; i < piece->count; i++) {
-        if (codes[i] == CWIST_SUCCESS) {
-            cwist_jq__log(queue->conn, CWIST_JOB_LOG_INFO,
-                          "queue %s: job %s is dead after %u deliveries (nacked)", queue->name,
-                          piece->jobs[i]->id, piece->jobs[i]->attempts);
-        }
-    }
+    cwist_jq__log_dead(queue, CWIST_JOB_LOG_INFO, CWIST_JQ_CAUSE_NACKED, piece->jobs, piece->count,
+                       codes);
     return status;
 }
 
@@ -87,6 +82,16 @@ static void run_part(cwist_jq__queue *queue, const cwist_jq__piece *piece, bool 
     run(queue, &part, end, reason, deadline, all, failure);
 }
 
+/* The time is over: what is left of a batch from `next` on is not tried. */
+static void leave(cwist_job_t *const *handles, size_t count, size_t next, int *all,
+                  cwist_jq__failure *failure)
+{
+    int code = cwist_jq__fail(CWIST_ERROR_NOT_SENT, "the time was over before it could be sent");
+
+    cwist_jq__failure_note(failure, next, code);
+    cwist_jq__waste_handles(handles + next, count - next, all + next, code);
+}
+
 /* Consumes the handles whatever happens, then runs the ending. */
 static cwist_error_t settle_batch(cwist_job_queue_t *queue_handle, cwist_job_t *const *handles,
                                   size_t count, int *all, const verdict *to, const char *reason)
@@ -112,6 +117,10 @@ static cwist_error_t settle_batch(cwist_job_queue_t *queue_handle, cwist_job_t *
             run_part(queue, &piece, true, to->end_last, reason, deadline, all, &failure);
         }
         cwist_jq__piece_drop(&piece);
+        if (next < count && cwist_jq__passed(deadline)) {
+            leave(handles, count, next, all, &failure);
+            break;
+        }
     }
     return cwist_jq__end(queue, to->operation, cwist_jq__tell_item(&failure, "jobs", count));
 }
@@ -199,19 +208,4 @@ cwist_error_t cwist_job_queue_extend(cwist_job_queue_t *queue_handle, cwist_job_
     }
     cwist_jq__unref(job);
     return cwist_jq__end(queue, "extend", status);
-}
-
-const char *cwist_jq__cause_name(cwist_jq__cause cause)
-{
-    switch (cause) {
-    case CWIST_JQ_CAUSE_NACKED:
-        return "nacked";
-    case CWIST_JQ_CAUSE_LEASE_EXPIRED:
-        return "lease-expired";
-    case CWIST_JQ_CAUSE_MALFORMED:
-        return "malformed";
-    case CWIST_JQ_CAUSE_REJECTED:
-        return "rejected";
-    }
-    return "unknown";
 }

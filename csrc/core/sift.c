@@ -6,56 +6,82 @@
 #include "core/claim.h"
 #include "core/queue.h"
 
-static cwist_jq__cause cause_of(const cwist_jq__job *job)
-{
-    return job->malformed != NULL ? CWIST_JQ_CAUSE_MALFORMED : CWIST_JQ_CAUSE_LEASE_EXPIRED;
-}
-
-static void log_burial(cwist_jq__queue *queue, const cwist_jq__job *job, int code)
-{
-    if (code == CWIST_SUCCESS) {
-        cwist_jq__log(queue->conn, CWIST_JOB_LOG_WARNING,
-                      "queue %s: job %s is dead after %u deliveries (%s%s%s)", queue->name, job->id,
-                      job->attempts, cwist_jq__cause_name(cause_of(job)),
-                      job->malformed != NULL ? ": " : "",
-                      job->malformed != NULL ? job->malformed : "");
-    } else if (code != CWIST_ERROR_LEASE_LOST) {
-        cwist_jq__log(queue->conn, CWIST_JOB_LOG_WARNING,
-                      "queue %s: job %s should be a dead letter and could not be moved; it stays "
-                      "claimed and is tried again after the visibility timeout: %s",
-                      queue->name, job->id, cwist_jq__error_text());
-    }
-}
-
 /* Moves jobs that are dead for one cause, a piece at most. A failure leaves them claimed. */
 static void bury(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
                  uint64_t deadline)
 {
     int codes[CWIST_JQ_PIECE];
 
-    (void)queue->conn->ops->bury(queue, jobs, count, cause_of(jobs[0]), jobs[0]->malformed,
-                                 deadline, codes);
+    cwist_jq__cause cause =
+        jobs[0]->malformed != NULL ? CWIST_JQ_CAUSE_MALFORMED : CWIST_JQ_CAUSE_LEASE_EXPIRED;
+
+    int status =
+        queue->conn->ops->bury(queue, jobs, count, cause, jobs[0]->malformed, deadline, codes);
+    if (status != CWIST_SUCCESS && status != CWIST_ERROR_LEASE_LOST) {
+        cwist_jq__log(queue->conn, CWIST_JOB_LOG_WARNING,
+                      "queue %s: job %s%s should be a dead letter and could not be moved; it stays "
+                      "claimed and is tried again after the visibility timeout: %s",
+                      queue->name, jobs[0]->id, count > 1 ? ", or one claimed with it," : "",
+                      cwist_jq__error_text());
+    }
+    cwist_jq__log_dead(queue, CWIST_JOB_LOG_WARNING, cause, jobs, count, codes);
     for (size_t i = 0; i < count; i++) {
-        log_burial(queue, jobs[i], codes[i]);
         cwist_jq__unref(jobs[i]);
     }
 }
 
-static bool is_dead(const cwist_jq__queue *queue, const cwist_jq__job *job)
+static bool may_run(const cwist_jq__queue *queue, const cwist_jq__job *job)
 {
-    return job->malformed != NULL || job->attempts > queue->max_retries;
+    return job->malformed == NULL && job->attempts <= queue->max_retries;
+}
+
+static bool is_spent(const cwist_jq__queue *queue, const cwist_jq__job *job)
+{
+    (void)queue;
+    return job->malformed == NULL;
+}
+
+/* Moves the jobs of a kind to the front, in their order. Returns how many they are. */
+static size_t bring_forward(const cwist_jq__queue *queue, cwist_jq__job **jobs, size_t count,
+                            bool (*of_kind)(const cwist_jq__queue *queue, const cwist_jq__job *job))
+{
+    size_t found = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (of_kind(queue, jobs[i])) {
+            cwist_jq__job *job = jobs[i];
+            jobs[i] = jobs[found];
+            jobs[found++] = job;
+        }
+    }
+    return found;
 }
 
 /* How many jobs from the first on are dead for the same cause as it, a piece at most. */
-static size_t count_alike(const cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count)
+static size_t count_alike(cwist_jq__job *const *jobs, size_t count)
 {
     size_t alike = 1;
 
-    while (alike < count && alike < CWIST_JQ_PIECE && is_dead(queue, jobs[alike]) &&
+    while (alike < count && alike < CWIST_JQ_PIECE &&
            jobs[alike]->malformed == jobs[0]->malformed) {
         alike++;
     }
     return alike;
+}
+
+static void bury_all(cwist_jq__queue *queue, cwist_jq__job **jobs, size_t count)
+{
+    uint64_t deadline = cwist_jq__operation_deadline(queue);
+    size_t spent = bring_forward(queue, jobs, count, is_spent);
+
+    for (size_t i = 0; i < spent; i++) {
+        jobs[i]->attempts--; /* this delivery reached no worker */
+    }
+    for (size_t done = 0; done < count;) {
+        size_t alike = count_alike(jobs + done, count - done);
+        bury(queue, jobs + done, alike, deadline);
+        done += alike;
+    }
 }
 
 int cwist_jq__claim_sift(cwist_jq__claim *claim)
@@ -69,20 +95,9 @@ int cwist_jq__claim_sift(cwist_jq__claim *claim)
         claim->ended = true;
         return cwist_jq__claim_check(claim);
     }
-    uint64_t deadline = cwist_jq__operation_deadline(queue);
-    for (size_t i = 0; i < came;) {
-        cwist_jq__job **jobs = claim->jobs + i;
-        if (!is_dead(queue, jobs[0])) {
-            claim->jobs[claim->count++] = jobs[0];
-            i++;
-            continue;
-        }
-        size_t alike = count_alike(queue, jobs, came - i);
-        for (size_t at = 0; at < alike; at++) {
-            jobs[at]->attempts -= jobs[at]->malformed == NULL; /* this one reached no worker */
-        }
-        bury(queue, jobs, alike, deadline);
-        i += alike;
+    claim->count = bring_forward(queue, claim->jobs, came, may_run);
+    if (claim->count < came) {
+        bury_all(queue, claim->jobs + claim->count, came - claim->count);
     }
     return CWIST_SUCCESS;
 }

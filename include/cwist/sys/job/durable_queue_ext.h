@@ -169,7 +169,8 @@ CWIST_API uint64_t cwist_job_lease_remaining_ms(const cwist_job_t *job);
  * Each call takes 1 to CWIST_JOB_BATCH_MAX items, sends them in pieces of a bounded size, one round
  * trip a piece, and tells a result for each item. The result of the call is CWIST_SUCCESS when
  * every item succeeded, else the code of the first item that failed, and cwist_job_last_error() is
- * about that one. A batch is no transaction, except where a function says so.
+ * about that one. The operation timeout holds for the whole batch. A batch is no transaction,
+ * except where a function says so.
  */
 
 enum { CWIST_JOB_BATCH_MAX = 1000 };
