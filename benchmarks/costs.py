@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import sys
 import tempfile
 import urllib.request
 from collections.abc import Iterator
@@ -100,6 +102,18 @@ class ServerWork(Counter):
 COUNTERS = [Instructions(), SystemCalls(), ServerWork()]
 
 
+def _usable() -> list[Counter]:
+    """The counters whose program is here; the others are named."""
+    found = []
+    for counter in COUNTERS:
+        words = counter.words(Path())
+        if words and shutil.which(words[0]) is None:
+            print(f"bench: no {words[0]}: {counter.name} are not counted", file=sys.stderr)
+        else:
+            found.append(counter)
+    return found
+
+
 def _count(ground: Rig, counter: Counter, side: str, operation: str, jobs: int) -> int:
     """What one run costs, start and end included."""
     queue = ground.queue()
@@ -139,9 +153,8 @@ def _monitored(engine: str) -> Iterator[Rig]:
 
 def measure(plan: Plan, engine: str) -> list[Row]:
     """Each operation, counted in each way."""
+    usable = _usable()
     with _monitored(engine) as ground:
         return [
-            _row(plan, ground, counter, operation)
-            for operation in OPERATIONS
-            for counter in COUNTERS
+            _row(plan, ground, counter, operation) for operation in OPERATIONS for counter in usable
         ]

@@ -11,7 +11,7 @@ from tests import servers
 from .rig import Plan, Rig, Row, rig, rounds
 
 JOBS = 100_000
-STARTS = 20
+STARTS = 8
 
 
 def _worker_mib(ground: Rig, count: int) -> float:
@@ -40,7 +40,7 @@ def _import_row(plan: Plan, engine: str) -> Row:
     statements = {"bare": "pass", "python": "import cwist_jq"}
     values = rounds(
         list(statements),
-        plan.rounds * plan.count(STARTS, 5) // 5,
+        plan.rounds * STARTS,
         lambda side: _start_ms(statements[side]),
     )
     return Row("footprint", engine, "start of the interpreter", "ms", values)
@@ -51,12 +51,16 @@ def measure(plan: Plan, engine: str) -> list[Row]:
     jobs = plan.count(JOBS)
     facts = {"jobs": jobs}
     with rig(engine) as ground:
-        workers = rounds(["python"], plan.rounds, lambda _: _worker_mib(ground, jobs))
-    with rig(engine) as ground:
         before, filled = _server_mib(ground, jobs)
-    return [
-        Row("footprint", engine, "worker", "MiB", workers, facts),
+    rows = [
         Row("footprint", engine, "server, empty", "MiB", {"server": [before]}),
-        Row("footprint", engine, "server, jobs waiting", "MiB", {"server": [filled]}, facts),
-        _import_row(plan, engine),
+        Row(
+            "footprint", engine, f"server, {jobs} jobs waiting", "MiB", {"server": [filled]}, facts
+        ),
     ]
+    if "python" in plan.sides:
+        with rig(engine) as ground:
+            workers = rounds(["python"], plan.rounds, lambda _: _worker_mib(ground, jobs))
+        rows.append(Row("footprint", engine, "worker", "MiB", workers, facts))
+        rows.append(_import_row(plan, engine))
+    return rows

@@ -7,7 +7,7 @@ from .rig import Plan, Row, rig, rounds
 
 #: Payload size: jobs of a round, and how many in a batch. A NATS server cuts off a client that has
 #: 64 MB to read.
-SIZES = {100: (20_000, 100), 10_000: (10_000, 100), 1_000_000: (200, 10)}
+SIZES = {100: (10_000, 100), 10_000: (3_000, 100), 1_000_000: (60, 10)}
 
 
 def _row(plan: Plan, engine: str, operation: str, size: int) -> Row:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from .rig import Plan, Rig, Row, rig, rounds
 
-WORKERS = [1, 4, 16, 64]
+WORKERS = [1, 8, 64]
+ALL_WORKERS = [1, 2, 4, 8, 16, 32, 64]
 JOBS = 10_000
 MILLION = 1_000_000
 
@@ -48,12 +49,14 @@ def _crew(plan: Plan, engine: str, workers: int) -> Row:
 def _million(plan: Plan, engine: str) -> Row:
     count = plan.count(MILLION)
     turns = plan.rounds if plan.full else 1
+    sides = plan.sides if plan.full else [side for side in plan.sides if side != "c"]
     with rig(engine) as ground:
-        values = rounds(plan.sides, turns, lambda side: _long_drain(ground, side, count))
+        values = rounds(sides, turns, lambda side: _long_drain(ground, side, count))
     return Row("workers", engine, "drain of a million", "jobs/s", values, {"jobs": count})
 
 
 def measure(plan: Plan, engine: str) -> list[Row]:
-    """A row for each number of workers, and one for the long queue."""
-    crews = [_crew(plan, engine, workers) for workers in WORKERS]
+    """A row for each number of workers, and one for the long queue (one round, but with --full)."""
+    numbers = ALL_WORKERS if plan.full else WORKERS
+    crews = [_crew(plan, engine, workers) for workers in numbers]
     return [*crews, _million(plan, engine)]

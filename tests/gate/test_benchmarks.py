@@ -111,7 +111,7 @@ def test_footprint(tmp_path: Path, engine: str) -> None:
     assert set(rows) == {
         "worker",
         "server, empty",
-        "server, jobs waiting",
+        "server, 100 jobs waiting",
         "start of the interpreter",
     }
 
