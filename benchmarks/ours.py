@@ -45,6 +45,8 @@ class Loops:
         left, size, depth = self.count, self.size, self.depth
         while left > 0:
             jobs = claim_many(depth, timeout=PATIENCE)
+            if not jobs:
+                raise SystemExit("drain: jobs are missing")
             for job in jobs:
                 if len(job.payload) != size:
                     raise SystemExit("drain: a payload of another length came")
@@ -57,6 +59,8 @@ class Loops:
         jobs: list[cwist_jq.Job] = []
         while left > 0:
             jobs = self.queue.ack_and_claim(jobs, min(left, depth), timeout=PATIENCE)
+            if not jobs:
+                raise SystemExit("drain-next: jobs are missing")
             for job in jobs:
                 if len(job.payload) != size:
                     raise SystemExit("drain-next: a payload of another length came")
