@@ -16,14 +16,13 @@ _COLOURS = {"bare": "#888888", "tuned": "#bbbbbb", "c": "#1f77b4", "python": "#f
 
 
 def _save(figure: Any, path: Path) -> None:
-    figure.tight_layout()
     figure.savefig(path, metadata={"Date": None})
     plt.close(figure)
 
 
 def pairs(rows: Rows, path: Path) -> None:
     """Bars: each row of the pairs, as a share of the bare loop."""
-    figure, axes = plt.subplots(1, len(ENGINES), figsize=(11, 4), sharey=True)
+    figure, axes = plt.subplots(1, len(ENGINES), figsize=(11, 4), sharey=True, layout="constrained")
     for axis, (engine, title) in zip(axes, ENGINES.items(), strict=True):
         mine = [r for r in rows if r["group"] == "pairs" and r["engine"] == engine]
         for place, side in enumerate(["c", "python"]):
@@ -38,14 +37,14 @@ def pairs(rows: Rows, path: Path) -> None:
         axis.set_yticks([number + 0.2 for number in range(len(mine))], [r["name"] for r in mine])
         axis.axvline(1, color="black", linewidth=0.8)
         axis.set_title(f"{title}: rate, as a share of the bare C loop")
-        axis.invert_yaxis()
-    axes[0].legend(loc="lower left")
+    axes[0].invert_yaxis()  # of both: they share it
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     _save(figure, path)
 
 
 def _lines(rows: Rows, path: Path, group: str, fact: str, label: str, keep: dict[str, Any]) -> None:
     """Lines: a rate over a fact of the rows."""
-    figure, axes = plt.subplots(1, len(ENGINES), figsize=(11, 4))
+    figure, axes = plt.subplots(1, len(ENGINES), figsize=(11, 4), layout="constrained")
     for axis, (engine, title) in zip(axes, ENGINES.items(), strict=True):
         mine = [
             r
@@ -68,7 +67,7 @@ def _lines(rows: Rows, path: Path, group: str, fact: str, label: str, keep: dict
         axis.set_xlabel(label)
         axis.set_ylabel("jobs/s")
         axis.set_title(", ".join([title, *map(str, keep.values())]))
-    axes[0].legend()
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     _save(figure, path)
 
 
