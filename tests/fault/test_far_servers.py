@@ -63,7 +63,7 @@ def test_a_job_on_its_way_from_a_server_that_became_slow_is_released(
     """F05, rule 14. On NATS nothing can call a pull back: there the job may spend an attempt."""
     distant = open_queue(proxy_url, queue.name)
     claim = blocked_claim(distant, observer)
-    proxy.delay(0.5, "down")
+    proxy.delay(0.3, "down")
     _interrupt_as_a_job_comes(claim, distant, queue, observer)
 
 
