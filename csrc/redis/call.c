@@ -73,6 +73,7 @@ int cwist_jq__redis_try(cwist_jq__redis_call *call)
     cwist_jq__redis_call_clear(call);
     call->size = 0;
     call->sent = 0;
+    call->tried_whole = call->whole;
     call->started = cwist_jq__now();
     cwist_jq__redis_route_get(call->queue, &call->route);
     int status = cwist_jq__redis_take(&link, call->conn, &call->route, call->deadline, call->claim);
@@ -98,7 +99,7 @@ int cwist_jq__redis_consider(cwist_jq__redis_call *call, const char *command,
     cwist_jq__redis_fault fault = cwist_jq__redis_fault_of(reply);
     int status = cwist_jq__redis_fault_fail(fault, command, reply);
 
-    if (fault == CWIST_JQ_FAULT_NO_SCRIPT && !call->whole) {
+    if (fault == CWIST_JQ_FAULT_NO_SCRIPT && !call->tried_whole) {
         call->whole = true;
         *at_once = true;
         status = CWIST_JQ_AGAIN;

@@ -293,6 +293,7 @@ struct cwist_jq__redis_call {
     size_t sent;                    /* how many of them left */
     uint64_t started;               /* when the last try began */
     bool unanswered;                /* a try before was sent and not answered */
+    bool tried_whole;               /* the last try sent scripts whole */
     cwist_jq__redis_endpoint route; /* where the last try went */
 };
 
