@@ -45,7 +45,7 @@ long cwist_jq__recv_some(int fd, void *data, size_t cap);
 
 /* Lets recv_wait() wait so long. A system without that lets it wait not at all. */
 void cwist_jq__recv_may_wait(int fd, unsigned ms);
-/* As recv_some(), but it waits a while for the first byte. */
+/* As recv_some(), but it waits a while for the first byte, or until a signal comes. */
 long cwist_jq__recv_wait(int fd, void *data, size_t cap);
 
 /* True when the peer has neither closed the idle connection nor sent something unasked. */

@@ -36,18 +36,24 @@ int cwist_jq__redis_not_ours(const cwist_jq__queue *queue, cwist_jq__job *job, b
 }
 
 void cwist_jq__redis_acks_begin(cwist_jq__redis_acks *acks, cwist_jq__queue *queue,
-                                cwist_jq__job *const *jobs, size_t count, bool all_apart)
+                                cwist_jq__job *const *jobs, size_t count)
 {
-    uint64_t lease = cwist_jq__lease_ms(queue);
-    uint64_t nearly = lease / NEARLY_PART > NEARLY_MS ? lease / NEARLY_PART : NEARLY_MS;
-    uint64_t soon = cwist_jq__after_ms(nearly);
-
     acks->queue = queue;
     acks->jobs = jobs;
     acks->count = count;
     acks->alone = 0;
-    for (size_t i = 0; i < count; i++) {
-        acks->apart[i] = all_apart || count == 1 || lease_end(queue, jobs[i]) <= soon;
+}
+
+static void choose_apart(cwist_jq__redis_acks *acks, bool all_apart)
+{
+    uint64_t lease = cwist_jq__lease_ms(acks->queue);
+    uint64_t nearly = lease / NEARLY_PART > NEARLY_MS ? lease / NEARLY_PART : NEARLY_MS;
+    uint64_t soon = cwist_jq__after_ms(nearly);
+
+    acks->alone = 0;
+    for (size_t i = 0; i < acks->count; i++) {
+        acks->apart[i] =
+            all_apart || acks->count == 1 || lease_end(acks->queue, acks->jobs[i]) <= soon;
         acks->alone += acks->apart[i] ? 1 : 0;
     }
 }
@@ -58,10 +64,12 @@ unsigned cwist_jq__redis_acks_replies(const cwist_jq__redis_acks *acks)
 }
 
 /* XDEL before XACK: cut in between it leaves ghosts, which recovery clears, and no entry. */
-void cwist_jq__redis_acks_build(cwist_jq__redis_request *request, const cwist_jq__redis_acks *acks)
+void cwist_jq__redis_acks_build(cwist_jq__redis_request *request, cwist_jq__redis_acks *acks,
+                                bool all_apart)
 {
     const char *stream = cwist_jq__redis_of(acks->queue)->keys.stream;
 
+    choose_apart(acks, all_apart);
     for (size_t i = 0; i < acks->count && acks->alone != 0; i++) {
         if (acks->apart[i]) {
             cwist_jq__request_command(request, "XDEL", 2);
@@ -161,37 +169,30 @@ int cwist_jq__redis_acks_take(const cwist_jq__redis_acks *acks, redisReply *cons
 
 /* ---- one exchange, repeated while that is of use ---- */
 
+/* What is missing at a repetition may be our own doing: only one by one can that be told. */
 static void build_acks(cwist_jq__redis_request *request, const cwist_jq__redis_call *call)
 {
-    const cwist_jq__redis_acks *acks = call->input;
-    cwist_jq__redis_acks apart;
+    cwist_jq__redis_acks *const *acks = call->input;
 
-    if (call->unanswered && acks->alone < acks->count) {
-        /* What is missing may be our own doing: only one by one can that be told. */
-        cwist_jq__redis_acks_begin(&apart, acks->queue, acks->jobs, acks->count, true);
-        acks = &apart;
-    }
-    cwist_jq__redis_acks_build(request, acks);
+    cwist_jq__redis_acks_build(request, *acks, call->unanswered);
 }
 
 int cwist_jq__redis_ack_piece(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
                               bool unanswered, uint64_t deadline, int *codes)
 {
     cwist_jq__redis_acks acks;
+    cwist_jq__redis_acks *const input = &acks;
     cwist_jq__redis_call call = {.conn = queue->conn,
                                  .queue = queue,
                                  .build = build_acks,
-                                 .input = &acks,
+                                 .input = &input,
                                  .deadline = deadline,
                                  .repeatable = true,
                                  .unanswered = unanswered};
 
-    cwist_jq__redis_acks_begin(&acks, queue, jobs, count, unanswered);
+    cwist_jq__redis_acks_begin(&acks, queue, jobs, count);
     int status = cwist_jq__redis_run(&call);
     if (status == CWIST_SUCCESS) {
-        if (call.unanswered) {
-            cwist_jq__redis_acks_begin(&acks, queue, jobs, count, true);
-        }
         status = cwist_jq__redis_acks_take(&acks, call.replies.at, call.unanswered, codes);
     } else {
         for (size_t i = 0; i < count; i++) {

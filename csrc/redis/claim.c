@@ -18,6 +18,7 @@
 #define CONNECT_OVERRUN_MS 140
 #define REPORT_MS 1000
 #define READ_BYTES ((size_t)64 * 1024 * 1024)
+#define FIRST_READ 16 /* entries, when no size is known */
 /* What a server far away is given besides, in round trips. */
 #define GRACE_TRIPS 3
 #define POLL_TRIPS 6
@@ -194,13 +195,18 @@ bool cwist_jq__redis_claim_may_read(const cwist_jq__claim *claim)
     return settled;
 }
 
-/* As many as the claim may bring, as long as jobs of the size that came lately need no more memory
- * than is good. */
+/* The size of the jobs that came lately; 0: none came yet. */
+static size_t size_of_late(const cwist_jq__claim *claim)
+{
+    return atomic_load_explicit(&cwist_jq__redis_of(claim->queue)->payload_size,
+                                memory_order_relaxed);
+}
+
+/* As many as the claim may bring, if jobs of that size do not need too much memory. */
 static size_t count_to_ask(const cwist_jq__claim *claim)
 {
-    size_t size =
-        atomic_load_explicit(&cwist_jq__redis_of(claim->queue)->payload_size, memory_order_relaxed);
-    size_t fit = size == 0 ? claim->most : READ_BYTES / size;
+    size_t size = size_of_late(claim);
+    size_t fit = size == 0 ? FIRST_READ : READ_BYTES / size;
 
     return fit < 1 ? 1 : fit < claim->most ? fit : claim->most;
 }
@@ -431,9 +437,37 @@ void cwist_jq__redis_claim_limit(const cwist_jq__claim *claim)
     }
 }
 
+/*
+ * The first read of a handle brought all that it dared to ask for: now that a size is known, the
+ * rest is asked for. What is not answered soon is left to the end of the claim.
+ */
+static void read_rest(const cwist_jq__claim *claim, cwist_jq__job **jobs, size_t *count)
+{
+    cwist_jq__redis_claim *state = claim->impl;
+    cwist_jq__redis_lane *lane = &state->reader;
+    uint64_t until = cwist_jq__after_ms(POLL_GRACE_MS +
+                                        cwist_jq__redis_trips_ms(claim->queue->conn, POLL_TRIPS));
+    size_t fit = count_to_ask(claim);
+    size_t more = 0;
+    bool empty = false;
+
+    cwist_jq__redis_lane_close(lane);
+    lane->read = true;
+    lane->most = fit < claim->most - *count ? fit : claim->most - *count;
+    int status = cwist_jq__redis_lane_start(claim, lane, until);
+    if (status == CWIST_SUCCESS) {
+        status = cwist_jq__redis_lane_wait(claim, lane, until, claim);
+    }
+    if (status == CWIST_SUCCESS &&
+        cwist_jq__redis_take_read(claim, lane, jobs + *count, &more, &empty) == CWIST_SUCCESS) {
+        *count += more;
+    }
+}
+
 int cwist_jq__redis_claim_wait(cwist_jq__claim *claim, uint64_t until, cwist_jq__job **jobs,
                                size_t *count)
 {
+    size_t first = size_of_late(claim) == 0 ? FIRST_READ : 0;
     int status = CWIST_JQ_GO_ON;
 
     *count = 0;
@@ -443,6 +477,9 @@ int cwist_jq__redis_claim_wait(cwist_jq__claim *claim, uint64_t until, cwist_jq_
         if (status == CWIST_SUCCESS) {
             status = step(claim, until, jobs, count);
         }
+    }
+    if (status == CWIST_SUCCESS && *count == first && *count < claim->most) {
+        read_rest(claim, jobs, count);
     }
     return status;
 }

@@ -18,15 +18,16 @@ typedef struct cwist_jq__redis_lane {
     bool settle; /* the tick settles the visibility */
     bool reap;
     bool read;
-    size_t most;                      /* entries that the read asks for */
-    uint64_t block_ms;                /* 0: the read does not block */
-    const cwist_jq__redis_acks *acks; /* go before all else; NULL: none */
+    size_t most;                /* entries that the read asks for */
+    uint64_t block_ms;          /* 0: the read does not block */
+    cwist_jq__redis_acks *acks; /* go before all else; NULL: none, or they were told */
     /* what came of it */
     cwist_jq__redis_endpoint route;
     uint64_t overdue; /* no answer by then: the link is dead */
     uint64_t quiet;   /* the read had no answer at that moment */
     unsigned expected;
-    bool sent; /* bytes left */
+    unsigned acked; /* so many of the replies are about the acks */
+    bool sent;      /* bytes left */
     cwist_jq__redis_replies replies;
 } cwist_jq__redis_lane;
 
@@ -57,7 +58,7 @@ int cwist_jq__redis_lane_start(const cwist_jq__claim *claim, cwist_jq__redis_lan
  */
 int cwist_jq__redis_lane_wait(const cwist_jq__claim *claim, cwist_jq__redis_lane *lane,
                               uint64_t until, const cwist_jq__claim *ask);
-/* A reply that has begun to arrive is a job that is already ours, however long it takes. */
+/* Replies that have begun to arrive hold jobs that are already ours, however long they take. */
 bool cwist_jq__redis_lane_arriving(const cwist_jq__redis_lane *lane);
 /* Ends the lane, its link and its replies. */
 void cwist_jq__redis_lane_close(cwist_jq__redis_lane *lane);

@@ -4,16 +4,14 @@
  */
 #include "redis/claim.h"
 
-/* The acks went out with the lane; `read`: all its replies are there. */
+/* True when the replies that are there tell of all acks. */
 static bool take_acks(const cwist_jq__redis_acks *acks, const cwist_jq__redis_lane *lane,
                       int *codes)
 {
-    unsigned wanted = cwist_jq__redis_acks_replies(acks);
-
-    if (lane->replies.count < wanted) {
+    if (lane->acked == 0 || lane->replies.count < lane->acked) {
         return false;
     }
-    for (unsigned i = 0; i < wanted; i++) {
+    for (unsigned i = 0; i < lane->acked; i++) {
         if (lane->replies.at[i]->type == REDIS_REPLY_ERROR) {
             return false;
         }
@@ -38,7 +36,7 @@ static void exchange(const cwist_jq__claim *claim, cwist_jq__job *const *jobs, s
     cwist_jq__redis_lane *lane = &state->reader;
     cwist_jq__redis_acks acks;
 
-    cwist_jq__redis_acks_begin(&acks, claim->queue, jobs, count, false);
+    cwist_jq__redis_acks_begin(&acks, claim->queue, jobs, count);
     cwist_jq__redis_claim_plan_poll(claim);
     lane->acks = &acks;
     int status = cwist_jq__redis_lane_start(claim, lane, deadline);
@@ -51,7 +49,12 @@ static void exchange(const cwist_jq__claim *claim, cwist_jq__job *const *jobs, s
     if (status == CWIST_SUCCESS) {
         take_poll(claim, next, got);
     }
-    cwist_jq__redis_lane_close(lane);
+    lane->acks = NULL;
+    if (status == CWIST_JQ_PENDING) {
+        state->limit = 0; /* jobs may be on their way: the claim waits for them anew */
+    } else {
+        cwist_jq__redis_lane_close(lane);
+    }
     if (!told) {
         (void)cwist_jq__redis_ack_piece(claim->queue, jobs, count, sent, deadline, codes);
     }

@@ -27,10 +27,11 @@ static void build_read(cwist_jq__redis_request *request, const cwist_jq__queue *
 }
 
 static void build_lane(cwist_jq__redis_request *request, cwist_jq__queue *queue,
-                       const cwist_jq__redis_lane *lane)
+                       cwist_jq__redis_lane *lane)
 {
     if (lane->acks != NULL) {
-        cwist_jq__redis_acks_build(request, lane->acks);
+        cwist_jq__redis_acks_build(request, lane->acks, false);
+        lane->acked = request->commands;
     }
     if (lane->tick) {
         cwist_jq__redis_tick_build(request, queue, true, lane->settle);
@@ -96,7 +97,7 @@ int cwist_jq__redis_lane_wait(const cwist_jq__claim *claim, cwist_jq__redis_lane
 
 bool cwist_jq__redis_lane_arriving(const cwist_jq__redis_lane *lane)
 {
-    return lane->link != NULL && lane->link->partial &&
+    return lane->link != NULL && (lane->link->partial || lane->replies.count != 0) &&
            !cwist_jq__passed(cwist_jq__add_ms(lane->link->heard, STALL_MS));
 }
 
@@ -108,12 +109,12 @@ void cwist_jq__redis_lane_close(cwist_jq__redis_lane *lane)
     lane->tick = lane->settle = lane->reap = lane->read = lane->sent = false;
     lane->acks = NULL;
     lane->block_ms = 0;
-    lane->expected = 0;
+    lane->expected = lane->acked = 0;
 }
 
 const redisReply *cwist_jq__redis_lane_ticked(const cwist_jq__redis_lane *lane)
 {
-    return lane->replies.at[lane->acks != NULL ? cwist_jq__redis_acks_replies(lane->acks) : 0];
+    return lane->replies.at[lane->acked];
 }
 
 const redisReply *cwist_jq__redis_lane_answer(const cwist_jq__redis_lane *lane)

@@ -82,6 +82,7 @@ void cwist_jq__redis_note_size(cwist_jq__redis_queue *own, size_t len)
 {
     size_t seen = atomic_load_explicit(&own->payload_size, memory_order_relaxed);
 
+    len++; /* 0 stands for "none yet" */
     /* A larger one counts at once, smaller ones little by little. */
     if (len > seen || len < seen - seen / 8) {
         atomic_store_explicit(&own->payload_size, len > seen ? len : seen - seen / 64,

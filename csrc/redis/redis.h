@@ -461,11 +461,12 @@ typedef struct cwist_jq__redis_acks {
     bool apart[CWIST_JQ_REDIS_PIECE]; /* which ones */
 } cwist_jq__redis_acks;
 
-/* Decides which go one by one: those whose lease is nearly over, or all. */
 void cwist_jq__redis_acks_begin(cwist_jq__redis_acks *acks, cwist_jq__queue *queue,
-                                cwist_jq__job *const *jobs, size_t count, bool all_apart);
-void cwist_jq__redis_acks_build(cwist_jq__redis_request *request, const cwist_jq__redis_acks *acks);
-/* How many replies acks_build() will have. */
+                                cwist_jq__job *const *jobs, size_t count);
+/* Decides which go one by one: those whose lease is nearly over by now, or all. */
+void cwist_jq__redis_acks_build(cwist_jq__redis_request *request, cwist_jq__redis_acks *acks,
+                                bool all_apart);
+/* How many replies there will be to what was built. */
 unsigned cwist_jq__redis_acks_replies(const cwist_jq__redis_acks *acks);
 /* Reads them, none of which is an error. Fills in codes; returns the first failure. */
 int cwist_jq__redis_acks_take(const cwist_jq__redis_acks *acks, redisReply *const *replies,

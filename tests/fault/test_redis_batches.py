@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import re
+import signal
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 import cwist_jq
-from tests.fault.support import drain, leftovers
+from tests.fault.support import drain, leftovers, took
 from tests.proxy import DOWN, UP, Proxy
 from tests.waiting import eventually
 
@@ -278,7 +281,7 @@ def test_a_server_that_fills_up_during_a_batch(
     fates = [type(result).__name__ for result in results]
     assert fates == sorted(fates, key=["str", "Refused", "NotSent"].index)
     assert set(fates) == {"str", "Refused", "NotSent"}
-    assert all("OOM" in str(result) for result in results if isinstance(result, cwist_jq.Refused))
+    assert "OOM" in str(results[fates.index("Refused")])
     stored = [fields[b"payload"] for _, fields in watcher.entries(queue_name)]
     assert stored == [b"first", *kept[: fates.count("str")]]
 
@@ -343,9 +346,9 @@ def test_jobs_removed_by_hand_are_counted(
     queue.enqueue_many([b"%d" % number for number in range(5)])
     jobs = queue.claim_many(5, 5.0)
     observer.client.delete(observer.key(queue_name, "s"))
-    with pytest.raises(cwist_jq.LeaseLost) as caught:
+    with pytest.raises(cwist_jq.LeaseLost) as lost:
         queue.ack_many(jobs)
-    assert {type(result) for result in caught.value.results or []} == {cwist_jq.LeaseLost}
+    assert {type(result) for result in lost.value.results or []} == {cwist_jq.LeaseLost}
 
 
 def test_given_away_ones_of_a_nack(
@@ -436,3 +439,59 @@ def test_round_trips(
     _, names = commands(lambda: queue.ack_many(more))
     assert names == ["XDEL", "XACK"]
     assert leftovers(observer, queue_name) == []
+
+
+# ---- time ----
+
+
+@pytest.fixture
+def alarm() -> Iterator[None]:
+    """A signal every 5 ms, as a sampling profiler sends it."""
+    before = signal.signal(signal.SIGALRM, lambda *_: None)
+    signal.setitimer(signal.ITIMER_REAL, 0.005, 0.005)
+    yield
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no timers that signal")
+def test_a_periodic_signal_stretches_no_deadline(
+    proxy: Proxy, proxy_url: str, open_queue: Callable[..., Any], queue_name: str, alarm: None
+) -> None:
+    """F04: each signal ends a system call, and the wait is not begun anew."""
+    queue = open_queue(proxy_url, queue_name, operation_timeout=0.5)
+    queue.enqueue(b"before")
+    proxy.stall(DOWN)
+    with took(0.4, 2.5), pytest.raises(cwist_jq.OutcomeUnknown):
+        queue.enqueue(b"during")
+    proxy.flow()
+
+
+def test_a_late_answer_to_acks_loses_no_job_of_the_poll(
+    proxy: Proxy, proxy_url: str, open_queue: Callable[..., Any], make_queue: Callable[..., Any]
+) -> None:
+    """Rule 14: what the server gave with the acks is waited for, or handed back."""
+    other = make_queue(visibility_timeout=60.0)
+    slow = open_queue(proxy_url, other.name, operation_timeout=0.5, visibility_timeout=60.0)
+    other.enqueue_many([b"%d" % number for number in range(60)])
+    jobs = slow.claim_many(10, 2.0)
+    proxy.delay(0.7, DOWN)
+    try:
+        came = slow.ack_and_claim(jobs, 25, timeout=6.0)
+    except cwist_jq.Error as error:
+        came = error.claimed or []
+    proxy.flow()
+    rest = other.claim_many(100, 0.5)
+    assert len(came) + len(rest) == 50
+    assert {job.attempts for job in rest} == {1}
+
+
+def test_the_first_read_of_a_worker_is_a_small_one(
+    proxy: Proxy, proxy_url: str, open_queue: Callable[..., Any], queue: Any
+) -> None:
+    """Nobody knows yet how large the jobs are; the others come in the same call."""
+    queue.enqueue_many([b"%d" % number for number in range(100)])
+    fresh = open_queue(proxy_url, queue.name)
+    assert len(fresh.claim_many(100, 2.0)) == 100
+    asked = [int(count) for count in re.findall(rb"COUNT\r\n\$\d+\r\n(\d+)\r\n", proxy.sent())]
+    assert asked == [16, 84]

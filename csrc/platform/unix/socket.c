@@ -217,17 +217,18 @@ int cwist_jq__wait_readable(int fd, uint64_t deadline)
     return wait_for(fd, POLLIN, deadline);
 }
 
-static long receive(int fd, void *data, size_t cap, int flags)
+/* A signal ends a wait: only the caller knows whether there is time for another one. */
+static long receive(int fd, void *data, size_t cap, bool wait)
 {
     for (;;) {
-        ssize_t count = recv(fd, data, cap, flags);
+        ssize_t count = recv(fd, data, cap, wait ? 0 : MSG_DONTWAIT);
         if (count > 0) {
             return (long)count;
         }
         if (count == 0) {
             return cwist_jq__fail(CWIST_ERROR_IO, "the server closed the connection");
         }
-        if (errno == EAGAIN || errno == EWOULDBLOCK) {
+        if (errno == EAGAIN || errno == EWOULDBLOCK || (wait && errno == EINTR)) {
             return 0;
         }
         if (errno != EINTR) {
@@ -238,22 +239,30 @@ static long receive(int fd, void *data, size_t cap, int flags)
 
 long cwist_jq__recv_some(int fd, void *data, size_t cap)
 {
-    return receive(fd, data, cap, MSG_DONTWAIT);
+    return receive(fd, data, cap, false);
 }
 
-/* The socket blocks from then on; every other call says that it must not wait. */
+/*
+ * The socket blocks from then on; every other call says that it must not wait. Only Linux is sure
+ * to heed that when it sends.
+ */
 void cwist_jq__recv_may_wait(int fd, unsigned ms)
 {
+#if defined(__linux__)
     struct timeval time = {.tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000};
 
     if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time) == 0) {
         (void)fcntl(fd, F_SETFL, 0);
     }
+#else
+    (void)fd;
+    (void)ms;
+#endif
 }
 
 long cwist_jq__recv_wait(int fd, void *data, size_t cap)
 {
-    return receive(fd, data, cap, 0);
+    return receive(fd, data, cap, true);
 }
 
 bool cwist_jq__socket_is_idle(int fd)
