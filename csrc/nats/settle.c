@@ -146,13 +146,17 @@ static int add_open(cwist_jq__ending *ending, cwist_jq__burst *burst, size_t las
     return status;
 }
 
-/* Sends what is open in one burst and waits for the answer to the last of it. */
-static int send_together(cwist_jq__ending *ending, size_t last, const cwist_jq__wait *wait,
-                         uint64_t deadline)
+/*
+ * Sends what is open in one burst and waits for the answer to the last of it. Getting a link may
+ * take as long as the last lease runs, so each lease is looked at again before anything is sent.
+ */
+static int send_together(cwist_jq__ending *ending, const cwist_jq__wait *wait, uint64_t deadline)
 {
     cwist_jq__wait answering;
     cwist_jq__burst burst;
     natsMsg *reply = NULL;
+    uint64_t until = 0;
+    size_t last = 0;
     size_t slot = 0;
     int status = cwist_jq__burst_begin(&burst, cwist_jq__nats_of(ending->queue), wait);
 
@@ -160,7 +164,8 @@ static int send_together(cwist_jq__ending *ending, size_t last, const cwist_jq__
         return status;
     }
     answering = begin_try(ending, wait, deadline);
-    status = cwist_jq__passed(wait->deadline) ? CWIST_JQ_PENDING : add_open(ending, &burst, last);
+    bool late = cwist_jq__passed(wait->deadline) || count_open(ending, &last, &until) == 0;
+    status = late ? CWIST_JQ_PENDING : add_open(ending, &burst, last);
     if (status == CWIST_SUCCESS && ending->puller != NULL && ending->puller->link == burst.link) {
         (void)cwist_jq__poll(ending->queue, ending->puller, ending->most);
     }
@@ -210,7 +215,7 @@ static int confirm_once(cwist_jq__ending *ending, size_t open, size_t last,
                         const cwist_jq__wait *wait, uint64_t deadline)
 {
     return open == 1 && ending->puller == NULL ? send_alone(ending, last, wait, deadline)
-                                               : send_together(ending, last, wait, deadline);
+                                               : send_together(ending, wait, deadline);
 }
 
 /* What becomes of what is open when there will be no further try. */
@@ -284,8 +289,10 @@ static void confirm_pieces(cwist_jq__ending *ending, uint64_t deadline)
     }
 }
 
+/* Ends a batch. `puller`: NULL, or what asks for `most` deliveries in the same burst. */
 static int end_all(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
-                   const char *word, bool repeat, uint64_t deadline, int *codes)
+                   const char *word, bool repeat, cwist_jq__puller *puller, size_t most,
+                   uint64_t deadline, int *codes)
 {
     cwist_jq__failure failure = {0};
     cwist_jq__ending ending = {.queue = queue,
@@ -296,7 +303,9 @@ static int end_all(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t co
                                .word = word,
                                .word_len = strlen(word),
                                .fenced = true,
-                               .repeat = repeat};
+                               .repeat = repeat,
+                               .puller = puller,
+                               .most = most};
 
     confirm_pieces(&ending, deadline);
     return cwist_jq__failure_tell(&failure);
@@ -305,27 +314,14 @@ static int end_all(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t co
 int cwist_jq__nats_ack(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
                        uint64_t deadline, int *codes)
 {
-    return end_all(queue, jobs, count, "+ACK", true, deadline, codes);
+    return end_all(queue, jobs, count, "+ACK", true, NULL, 0, deadline, codes);
 }
 
 void cwist_jq__nats_ack_with_pull(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
                                   cwist_jq__puller *puller, size_t most, uint64_t deadline,
                                   int *codes)
 {
-    cwist_jq__failure failure = {0};
-    cwist_jq__ending ending = {.queue = queue,
-                               .jobs = jobs,
-                               .count = count,
-                               .codes = codes,
-                               .failure = &failure,
-                               .word = "+ACK",
-                               .word_len = 4,
-                               .fenced = true,
-                               .repeat = true,
-                               .puller = puller,
-                               .most = most};
-
-    confirm_pieces(&ending, deadline);
+    (void)end_all(queue, jobs, count, "+ACK", true, puller, most, deadline, codes);
 }
 
 /*
@@ -353,7 +349,8 @@ int cwist_jq__nats_retry(cwist_jq__queue *queue, cwist_jq__job *const *jobs, siz
         (void)snprintf(word, sizeof word, "-NAK {\"delay\": %llu}",
                        (unsigned long long)(delay_ms * CWIST_JQ_MS));
     }
-    return end_all(queue, jobs, count, word, outlasts(jobs, count, delay_ms), deadline, codes);
+    bool repeat = outlasts(jobs, count, delay_ms);
+    return end_all(queue, jobs, count, word, repeat, NULL, 0, deadline, codes);
 }
 
 int cwist_jq__nats_extend(cwist_jq__queue *queue, cwist_jq__job *job, uint64_t deadline)
