@@ -330,7 +330,7 @@ static void end_poll(cwist_jq__claim *claim, natsMsg *message)
     own->puller->asked = code != NULL && strcmp(code, "100") == 0;
 }
 
-/* Takes what a poll brings, up to the server's last word. */
+/* Takes what a poll brings, up to the server's last word, or until it has been silent a while. */
 static void gather(cwist_jq__claim *claim, cwist_jq__job **jobs, size_t *count)
 {
     state *own = claim->impl;
@@ -344,6 +344,7 @@ static void gather(cwist_jq__claim *claim, cwist_jq__job **jobs, size_t *count)
         status = cwist_jq__pull_next(&message, claim->queue, puller, short_slice(claim));
         if (status == CWIST_SUCCESS && cwist_jq__is_delivery(message)) {
             keep_job(claim, message, jobs, count);
+            speaks_by = cwist_jq__after_ms(patience);
             continue;
         }
         if (status == CWIST_SUCCESS) {

@@ -451,7 +451,7 @@ typedef struct cwist_jq__puller {
     unsigned violations; /* as of the pull */
     uint64_t ends;       /* when the server ends the pull by itself */
     uint64_t empty;      /* what arrives now arrived after this moment */
-    uint64_t listens;    /* given up: until when we listen; 0: not given up */
+    uint64_t listens;    /* given up: when we listen no more at all; 0: not given up */
     /* Where the server tells of this pull. It may say of an earlier one that it is complete. */
     char reply[CWIST_JQ_INBOX_SIZE + CWIST_JQ_DIGITS + 2];
     size_t reply_len; /* of what is the same in all of them */

@@ -12,8 +12,8 @@
 
 #define PULL_MS 4500 /* what a dead worker may leave behind; also the pace of looks */
 #define POLL_MS 10
-#define CANCEL_MS 100
-#define POLL_BYTES (32 * 1024 * 1024)
+#define POLL_BYTES (8 * 1024 * 1024)      /* what hangs on one poll when the link is slow */
+#define OLD_POLL_BYTES (32 * 1024 * 1024) /* below 2.10, were all messages as large as may be */
 
 void cwist_jq__puller_free(cwist_jq__puller *puller)
 {
@@ -140,7 +140,7 @@ int cwist_jq__poll(cwist_jq__queue *queue, cwist_jq__puller *puller, size_t most
 
     if (nats->below_2_10) {
         int64_t largest = atomic_load(&nats->max_payload);
-        size_t safe = POLL_BYTES / (largest > 0 ? (size_t)largest : 1);
+        size_t safe = OLD_POLL_BYTES / (largest > 0 ? (size_t)largest : 1);
         most = most < safe ? most : safe > 0 ? safe : 1;
         (void)snprintf(body, sizeof body, "{\"batch\":%zu,\"no_wait\":true}", most);
     } else if (most == 1) {
@@ -207,8 +207,8 @@ static natsStatus take_next(natsMsg **message, const cwist_jq__puller *puller, u
     }
 }
 
-int cwist_jq__pull_next(natsMsg **message, cwist_jq__queue *queue, cwist_jq__puller *puller,
-                        uint64_t ms)
+/* The same, and notes when nothing was there: what comes later arrived after that. */
+static natsStatus take_stamped(natsMsg **message, cwist_jq__puller *puller, uint64_t ms)
 {
     natsStatus got = take_next(message, puller, 0);
 
@@ -220,6 +220,14 @@ int cwist_jq__pull_next(natsMsg **message, cwist_jq__queue *queue, cwist_jq__pul
             got = take_next(message, puller, ms);
         }
     }
+    return got;
+}
+
+int cwist_jq__pull_next(natsMsg **message, cwist_jq__queue *queue, cwist_jq__puller *puller,
+                        uint64_t ms)
+{
+    natsStatus got = take_stamped(message, puller, ms);
+
     if (got == NATS_OK) {
         /* A job's headers are not touched here: libnats tells only once that it cannot read them.
          */
@@ -242,55 +250,75 @@ int cwist_jq__pull_next(natsMsg **message, cwist_jq__queue *queue, cwist_jq__pul
     return status != CWIST_SUCCESS ? status : CWIST_JQ_PENDING;
 }
 
-/* Takes messages until `until`: the delivery, or NULL. Ends early at the server's last word. */
-static natsMsg *take_rest(cwist_jq__puller *puller, uint64_t until)
+/* How many messages came over the link so far, for whomever. */
+static uint64_t messages_of(cwist_jq__link *link, natsStatistics *statistics)
 {
-    for (;;) {
-        natsMsg *message = NULL;
-        uint64_t left = cwist_jq__ms_left(until);
-        natsStatus got = take_next(&message, puller, left);
-        if (got == NATS_OK && cwist_jq__is_delivery(message)) {
-            count_off(puller);
-            return message;
-        }
-        if (got == NATS_OK) {
-            puller->asked = false;
-            natsMsg_Destroy(message);
-            return NULL;
-        }
-        if (got != NATS_TIMEOUT || left == 0) {
-            return NULL;
-        }
+    uint64_t count = 0;
+
+    if (statistics != NULL && natsConnection_GetStats(link->nc, statistics) == NATS_OK) {
+        (void)natsStatistics_GetCounts(statistics, &count, NULL, NULL, NULL, NULL);
     }
+    return count;
+}
+
+/*
+ * Waits for a delivery as long as the link brings anything: until nothing came for `patience` ms.
+ * NULL: nothing more, or the server's last word, which is also the end of a drained inbox.
+ */
+static natsMsg *take_rest(cwist_jq__puller *puller, uint64_t patience)
+{
+    natsStatistics *statistics = NULL;
+    natsMsg *message = NULL;
+    natsStatus got = natsStatistics_Create(&statistics);
+    uint64_t before = 0;
+    uint64_t count = messages_of(puller->link, statistics);
+
+    do {
+        uint64_t until = cwist_jq__earlier(cwist_jq__after_ms(patience), puller->listens);
+        before = count;
+        got = take_stamped(&message, puller, cwist_jq__ms_left(until));
+        count = messages_of(puller->link, statistics);
+    } while (got == NATS_TIMEOUT && count != before && !cwist_jq__passed(puller->listens));
+    natsStatistics_Destroy(statistics);
+    if (got != NATS_OK) {
+        return NULL;
+    }
+    if (cwist_jq__is_delivery(message)) {
+        count_off(puller);
+        return message;
+    }
+    puller->asked = false;
+    natsMsg_Destroy(message);
+    return NULL;
 }
 
 /*
  * A pull cannot be taken back: a server that has just picked it counts the delivery, whether
  * anybody listens any more or not. So we listen a little longer, for a job that is on its way.
  * Draining then says that we listen no more, and goes on taking what was sent before the server
- * heard of it.
+ * heard of it: its answer stands behind all that.
  */
 natsMsg *cwist_jq__pull_cancel(const cwist_jq__queue *queue, cwist_jq__puller *puller)
 {
+    uint64_t patience = cwist_jq__late_ms(cwist_jq__nats_of(queue));
     natsMsg *message = NULL;
 
     if (puller->listens == 0) {
-        puller->listens = cwist_jq__after_ms(cwist_jq__late_ms(cwist_jq__nats_of(queue)));
+        puller->listens = cwist_jq__after_ms(queue->conn->operation_timeout_ms);
     }
     if (puller->asked && !puller->draining && cwist_jq__link_usable(puller->link)) {
-        message = take_rest(puller, puller->listens);
+        message = take_rest(puller, patience);
     }
     if (message == NULL && puller->asked && !puller->draining &&
         cwist_jq__link_usable(puller->link) &&
         natsSubscription_Drain(puller->inbox->subscription) == NATS_OK) {
         puller->draining = true;
-        puller->listens = cwist_jq__after_ms(CANCEL_MS);
         if (puller->link->for_bursts) {
             (void)cwist_jq__link_flush(puller->link);
         }
     }
     if (message == NULL && puller->asked && puller->draining) {
-        message = take_rest(puller, puller->listens);
+        message = take_rest(puller, patience);
     }
     return message;
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -369,3 +370,74 @@ def test_a_cut_batch_of_all_or_none(
         else:
             assert {type(result) for result in results} == {type(results[0])}
             assert isinstance(results[0], cwist_jq.OutcomeUnknown)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", ["ack_many", "nack_many"])
+def test_a_lease_that_ends_while_a_batch_waits_for_a_link(
+    proxy: Proxy,
+    proxy_url: str,
+    open_queue: Callable[..., Any],
+    make_queue: Callable[..., Any],
+    queue_name: str,
+    end: str,
+) -> None:
+    """D04: the job has another worker by then; nothing is sent for it, and the rest goes through."""
+    queue = open_queue(proxy_url, queue_name, operation_timeout=10.0, visibility_timeout=3.0)
+    other = make_queue(visibility_timeout=3.0)
+    queue.enqueue_many([b"over", b"held"])
+    jobs = queue.claim_many(2, 2.0)
+    assert [job.payload for job in jobs] == [b"over", b"held"]
+    over, held = jobs
+    eventually(lambda: over.lease_remaining < 1.0)
+    held.extend()
+    proxy.refuse()
+    proxy.cut()
+    with ThreadPoolExecutor(1) as pool:
+        results = pool.submit(_results, getattr(queue, end), 2, jobs)
+        again = other.claim(5.0)
+        assert again is not None
+        assert (again.payload, again.attempts) == (b"over", 2)
+        proxy.flow()
+        lost, done = results.result(10.0)
+    assert isinstance(lost, cwist_jq.LeaseLost)
+    assert done is None
+    again.nack()
+    expected = {b"over": 3} if end == "ack_many" else {b"over": 3, b"held": 2}
+    found: dict[bytes, int] = {}
+    while len(found) < len(expected):
+        job = other.claim(2.0)
+        assert job is not None
+        job.ack()
+        found[job.payload] = job.attempts
+    assert found == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", ["claim_many", "ack_and_claim"])
+def test_a_batch_over_a_slow_link(
+    proxy: Proxy,
+    proxy_url: str,
+    open_queue: Callable[..., Any],
+    make_queue: Callable[..., Any],
+    queue_name: str,
+    step: str,
+) -> None:
+    """L05: as long as deliveries come the poll goes on: none is left to nobody."""
+    count = 100
+    queue = open_queue(proxy_url, queue_name, operation_timeout=10.0, visibility_timeout=20.0)
+    make_queue(visibility_timeout=20.0).enqueue_many([b"first", *[b"x" * 100_000] * count])
+    jobs = queue.claim_many(1, 2.0)
+    proxy.delay(0.01, DOWN)
+    sizes = []
+    while sum(sizes) < count:
+        if step == "ack_and_claim":
+            jobs = queue.ack_and_claim(jobs, count, 2.0)
+        else:
+            queue.ack_many(jobs)
+            jobs = queue.claim_many(count, 2.0)
+        assert {job.attempts for job in jobs} == {1}
+        sizes.append(len(jobs))
+    queue.ack_many(jobs)
+    assert sum(sizes) == count
+    assert max(sizes) > 70, "what fits into one poll comes together"
