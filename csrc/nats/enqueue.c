@@ -95,10 +95,11 @@ static size_t store_piece(cwist_jq__queue *queue, cwist_jq__post *posts,
         cwist_jq__store(queue, posts, taken, CWIST_JQ_FOR_JOB, wait, failure);
     } else {
         cwist_jq__failure_note(failure, first, cwist_jq__no_memory());
-        posts[0].code = CWIST_ERROR_NOMEM;
     }
     for (size_t i = 0; i < taken; i++) {
-        stored[first + i].code = posts[i].code;
+        stored[first + i].code = ready    ? posts[i].code
+                                 : i == 0 ? CWIST_ERROR_NOMEM
+                                          : CWIST_ERROR_NOT_SENT;
         if (posts[i].code == CWIST_SUCCESS) {
             (void)cwist_jq__put_number(stored[first + i].id, posts[i].sequence);
         }
