@@ -448,6 +448,7 @@ typedef struct cwist_jq__puller {
     bool asked;          /* a pull is under way */
     bool draining;       /* the server was told that nobody listens any more */
     size_t wanted;       /* deliveries that the pull may still bring */
+    natsMsg *early;      /* a delivery of an earlier pull, taken next; NULL: none */
     unsigned violations; /* as of the pull */
     uint64_t ends;       /* when the server ends the pull by itself */
     uint64_t empty;      /* what arrives now arrived after this moment */

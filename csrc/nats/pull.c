@@ -18,6 +18,7 @@
 void cwist_jq__puller_free(cwist_jq__puller *puller)
 {
     if (puller != NULL) {
+        natsMsg_Destroy(puller->early);
         cwist_jq__inbox_give(puller->link, puller->inbox, false);
         cwist_jq__link_unref(puller->link);
         cwist_jq__free(puller);
@@ -42,6 +43,7 @@ static int make_puller(cwist_jq__puller **out, cwist_jq__link *link)
     puller->reply[puller->reply_len++] = '.';
     cwist_jq__link_ref(link);
     puller->link = link;
+    puller->empty = cwist_jq__now();
     *out = puller;
     return CWIST_SUCCESS;
 }
@@ -108,16 +110,47 @@ void cwist_jq__puller_give(cwist_jq__queue *queue, cwist_jq__puller *puller)
     cwist_jq__unlock(&own->lock);
 }
 
+bool cwist_jq__is_delivery(natsMsg *message)
+{
+    const char *reply = natsMsg_GetReply(message);
+    return reply != NULL && strncmp(reply, "$JS.ACK.", 8) == 0;
+}
+
+/*
+ * Takes what is left of earlier pulls. Their statuses say nothing any more. A delivery is kept: it
+ * is a job like others, but its lease runs for as long as it may have lain here.
+ */
+static void clear_inbox(cwist_jq__puller *puller)
+{
+    uint64_t stamp = cwist_jq__now();
+
+    while (puller->early == NULL) {
+        natsMsg *message = NULL;
+        natsStatus got = natsSubscription_NextMsg(&message, puller->inbox->subscription, 0);
+        if (got == NATS_OK && cwist_jq__is_delivery(message)) {
+            puller->early = message;
+        } else if (got == NATS_OK) {
+            natsMsg_Destroy(message);
+        } else if (got != NATS_NO_RESPONDERS) {
+            puller->empty = stamp;
+            return;
+        }
+    }
+}
+
+/* Sends a pull that brings `wanted` deliveries, with the one that is there already. */
 static int send_pull(cwist_jq__queue *queue, cwist_jq__puller *puller, const char *body,
                      size_t wanted)
 {
     cwist_jq__nats_queue *own = cwist_jq__nats_queue_of(queue);
 
     puller->violations = cwist_jq__violations(puller->link);
-    puller->empty = cwist_jq__now();
     puller->asked = true;
     puller->wanted = wanted;
     puller->listens = 0;
+    if (puller->early != NULL && wanted == 1) {
+        return CWIST_SUCCESS; /* there is nothing to ask for */
+    }
     (void)cwist_jq__put_number(puller->reply + puller->reply_len, ++puller->pulls);
     natsStatus sent = natsConnection_PublishRequest(puller->link->nc, own->next, puller->reply,
                                                     body, (int)strlen(body));
@@ -138,16 +171,18 @@ int cwist_jq__poll(cwist_jq__queue *queue, cwist_jq__puller *puller, size_t most
     cwist_jq__nats *nats = cwist_jq__nats_of(queue);
     char body[96];
 
+    clear_inbox(puller);
+    size_t early = puller->early != NULL ? 1 : 0;
     if (nats->below_2_10) {
         int64_t largest = atomic_load(&nats->max_payload);
         size_t safe = OLD_POLL_BYTES / (largest > 0 ? (size_t)largest : 1);
         most = most < safe ? most : safe > 0 ? safe : 1;
-        (void)snprintf(body, sizeof body, "{\"batch\":%zu,\"no_wait\":true}", most);
+        (void)snprintf(body, sizeof body, "{\"batch\":%zu,\"no_wait\":true}", most - early);
     } else if (most == 1) {
         (void)snprintf(body, sizeof body, "{\"batch\":1,\"no_wait\":true}");
     } else {
-        (void)snprintf(body, sizeof body, "{\"batch\":%zu,\"no_wait\":true,\"max_bytes\":%d}", most,
-                       POLL_BYTES);
+        (void)snprintf(body, sizeof body, "{\"batch\":%zu,\"no_wait\":true,\"max_bytes\":%d}",
+                       most - early, POLL_BYTES);
     }
     puller->ends = cwist_jq__now();
     return send_pull(queue, puller, body, most);
@@ -160,6 +195,7 @@ int cwist_jq__pull(cwist_jq__queue *queue, cwist_jq__puller *puller, uint64_t de
     bool poll = ends <= now + CWIST_JQ_MS;
     char body[64];
 
+    clear_inbox(puller);
     /*
      * From 2.10 on a pull that does not wait may be answered before the server looks at a job that
      * was stored just before; so a poll waits a little. Below, a redelivery that meets the end of a
@@ -184,18 +220,17 @@ static void count_off(cwist_jq__puller *puller)
     puller->asked = puller->wanted > 0;
 }
 
-bool cwist_jq__is_delivery(natsMsg *message)
-{
-    const char *reply = natsMsg_GetReply(message);
-    return reply != NULL && strncmp(reply, "$JS.ACK.", 8) == 0;
-}
-
 /*
  * Takes the next message that concerns the pull. The server's words about an earlier one do not:
  * it may tell that a poll is complete after that brought all that it was asked for (2.15.1 does).
  */
-static natsStatus take_next(natsMsg **message, const cwist_jq__puller *puller, uint64_t ms)
+static natsStatus take_next(natsMsg **message, cwist_jq__puller *puller, uint64_t ms)
 {
+    if (puller->early != NULL) {
+        *message = puller->early;
+        puller->early = NULL;
+        return NATS_OK;
+    }
     for (;;) {
         natsStatus got =
             natsSubscription_NextMsg(message, puller->inbox->subscription, (int64_t)ms);

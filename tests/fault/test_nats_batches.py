@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -382,7 +383,7 @@ def test_a_lease_that_ends_while_a_batch_waits_for_a_link(
     queue_name: str,
     end: str,
 ) -> None:
-    """D04: the job has another worker by then; nothing is sent for it, and the rest goes through."""
+    """D04: another worker has the job by then; nothing is sent for it, and the rest is done."""
     queue = open_queue(proxy_url, queue_name, operation_timeout=10.0, visibility_timeout=3.0)
     other = make_queue(visibility_timeout=3.0)
     queue.enqueue_many([b"over", b"held"])
@@ -429,7 +430,7 @@ def test_a_batch_over_a_slow_link(
     make_queue(visibility_timeout=20.0).enqueue_many([b"first", *[b"x" * 100_000] * count])
     jobs = queue.claim_many(1, 2.0)
     proxy.delay(0.01, DOWN)
-    sizes = []
+    sizes: list[int] = []
     while sum(sizes) < count:
         if step == "ack_and_claim":
             jobs = queue.ack_and_claim(jobs, count, 2.0)
@@ -441,3 +442,38 @@ def test_a_batch_over_a_slow_link(
     queue.ack_many(jobs)
     assert sum(sizes) == count
     assert max(sizes) > 70, "what fits into one poll comes together"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("most", [1, BATCH])
+def test_a_delivery_that_comes_between_two_polls(
+    proxy: Proxy,
+    proxy_url: str,
+    open_queue: Callable[..., Any],
+    observer: Any,
+    queue_name: str,
+    most: int,
+) -> None:
+    """D04: it is a job as others are, and its lease runs since before it came."""
+    queue = open_queue(proxy_url, queue_name, visibility_timeout=4.0)
+    queue.enqueue_many(_names("first"))
+    queue.ack_many(queue.claim_many(BATCH, 2.0))
+    request, inbox = re.findall(rb"PUB (\$JS\.API\S+MSG\.NEXT\S+) (\S+) ", proxy.sent())[-1]
+    queue.enqueue_many(_names("next"))
+
+    async def ask(js: Any) -> None:
+        await js._nc.publish(request.decode(), b'{"batch":1}', reply=inbox.decode())
+        await js._nc.flush()
+
+    observer.ask(ask)
+    eventually(lambda: observer.claimed(queue_name) == 1)
+    came = time.monotonic()
+    eventually(lambda: time.monotonic() - came > 1.0)
+    jobs = queue.claim_many(most, 2.0)
+    assert jobs[0].payload == _names("next")[0]
+    assert jobs[0].lease_remaining < 3.0
+    while len(jobs) < BATCH:
+        jobs += queue.claim_many(most, 2.0)
+    queue.ack_many(jobs)
+    assert [job.payload for job in jobs] == _names("next")
+    assert {job.attempts for job in jobs} == {1}
