@@ -66,6 +66,7 @@ def enqueue_many(queue: QueueHandle, payloads: Iterable[Unsent], type: str | Non
         try:
             ids += _store(queue, piece, sizes, kind, whole=False)
         except Error as error:  # noqa: PERF203 (the iterable's own errors are none of ours)
+            _renumber(error, "items", len(ids))
             error.results = [*ids, *(error.results or [])]
             if isinstance(payloads, (list, tuple)):
                 missing = len(payloads) - len(error.results)
@@ -195,11 +196,20 @@ def settle_many(
             settle(queue, *_places(piece))
             results += [None] * len(piece)
         except Error as error:
+            _renumber(error, "jobs", start)
             first = first or error
             results += error.results or []
     if first is not None:
         first.results = results
         raise first
+
+
+def _renumber(error: Error, what: str, start: int) -> None:
+    """The text names an item by its place in the piece; the caller knows that in the whole."""
+    before, mark, rest = error.text.partition(f"{what}[")
+    place, end, after = rest.partition("]")
+    if mark and end and place.isdecimal():
+        error.args = (f"{before}{mark}{int(place) + start}{end}{after}",)
 
 
 def _checked(jobs: Iterable[Job]) -> list[Job]:

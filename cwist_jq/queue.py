@@ -92,7 +92,8 @@ class Queue:
     ) -> list[str]:
         """Stores jobs in the given order, in pieces of up to 1000, each checked before it is sent.
 
-        This is no transaction: what was stored before something fails stays stored.
+        This is no transaction: what was stored before something fails stays stored. An exception of
+        the iterable itself goes on as it is, and the ids of what was stored before it are lost.
 
         Example:
             ids = queue.enqueue_many([b"one", b"two", Item(b"three", "urgent")], type="plain")
@@ -106,8 +107,8 @@ class Queue:
             The ids of the jobs.
 
         Raises:
-            InvalidParam, TooLarge: An item is wrong; the text names it in its piece, of which
-                nothing was stored.
+            InvalidParam, TooLarge: An item is wrong; the text names it. Nothing of its piece was
+                stored.
             ConnectionFailed, OutcomeUnknown, Refused, Denied, Closed: As for enqueue().
 
         What is raised has `results`: an id or an exception for each item, NotSent for those behind
@@ -204,7 +205,7 @@ class Queue:
             raise
 
     def ack_many(self, jobs: Iterable[Job]) -> None:
-        """Removes jobs for good, in one round trip for each 1000. All are settled then.
+        """Removes jobs for good, in one round trip for each 256. All are settled then.
 
         Args:
             jobs: Jobs of this queue object.

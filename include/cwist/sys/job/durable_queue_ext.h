@@ -253,7 +253,8 @@ CWIST_API cwist_error_t cwist_job_queue_release_many(cwist_job_queue_t *queue,
  * cwist_job_queue_claim_many() does; `next` has room for `most` handles. The result of the call is
  * that of the claim; what became of the acks stands in codes alone, which has room for count
  * results and may be NULL only when count is 0.
- * Whatever it returns, codes is filled in.
+ * codes is filled in and every handle consumed whatever it returns, except for an argument out of
+ * its range: then nothing was done.
  * Errors: as for cwist_job_queue_claim().
  */
 CWIST_API cwist_error_t cwist_job_queue_ack_and_claim(cwist_job_queue_t *queue,
@@ -280,8 +281,8 @@ CWIST_API cwist_error_t cwist_job_claim_start(cwist_job_claim_t **claim, cwist_j
 
 /*
  * Waits up to slice_ms for a started claim. On success the *count handles in jobs, which has room
- * for `most`, are yours; none when the slice ended and the claim goes on. Every error ends the
- * claim's work; only cwist_job_claim_end() is left to call.
+ * for `most`, are yours; none when the slice ended and the claim goes on. Jobs, and every
+ * error, end its work; only cwist_job_claim_end() is left to call then.
  * Errors: as for cwist_job_queue_claim().
  * Threads: one at a time for each claim.
  */
