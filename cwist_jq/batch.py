@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from itertools import islice
 
@@ -32,6 +33,8 @@ __all__ = ["Item", "ack_and_claim", "enqueue_all", "enqueue_many", "settle_many"
 JOINED_BYTES = 1 << 20
 # Each piece has the operation timeout for itself, and of an iterator no more is held.
 PIECE_BYTES = 8 << 20
+
+_PLACE = re.compile(r"\b(items|jobs)\[(\d+)\]")  # how a text names an item of its piece
 
 
 class Item:
@@ -66,7 +69,7 @@ def enqueue_many(queue: QueueHandle, payloads: Iterable[Unsent], type: str | Non
         try:
             ids += _store(queue, piece, sizes, kind, whole=False)
         except Error as error:  # noqa: PERF203 (the iterable's own errors are none of ours)
-            _renumber(error, "items", len(ids))
+            _name_among_all(error, "items", len(ids))
             error.results = [*ids, *(error.results or [])]
             if isinstance(payloads, (list, tuple)):
                 missing = len(payloads) - len(error.results)
@@ -84,6 +87,18 @@ def enqueue_all(queue: QueueHandle, payloads: Iterable[Unsent], type: str | None
             f"payloads has more than {_lib.BATCH_MAX} items; allowed: up to {_lib.BATCH_MAX}"
         )
     return _store(queue, piece, _small_bytes(piece), kind, whole=True) if piece else []
+
+
+def _name_among_all(error: Error, what: str, start: int) -> None:
+    """Makes the texts of a piece that begins at `start` name the item by its place among all."""
+    if start == 0:
+        return
+    for one in (error, *(error.results or ())):
+        if isinstance(one, Error):
+            text, named = _PLACE.subn(lambda at: f"{at[1]}[{start + int(at[2])}]", one.text, 1)
+            if not named and one is error and len(error.results or ()) == 1:
+                text = f"{what}[{start}]: {text}"  # the library names the item only among several
+            one.args = (text,)
 
 
 def _unsent() -> NotSent:
@@ -196,20 +211,12 @@ def settle_many(
             settle(queue, *_places(piece))
             results += [None] * len(piece)
         except Error as error:
-            _renumber(error, "jobs", start)
+            _name_among_all(error, "jobs", start)
             first = first or error
             results += error.results or []
     if first is not None:
         first.results = results
         raise first
-
-
-def _renumber(error: Error, what: str, start: int) -> None:
-    """The text names an item by its place in the piece; the caller knows that in the whole."""
-    before, mark, rest = error.text.partition(f"{what}[")
-    place, end, after = rest.partition("]")
-    if mark and end and place.isdecimal():
-        error.args = (f"{before}{mark}{int(place) + start}{end}{after}",)
 
 
 def _checked(jobs: Iterable[Job]) -> list[Job]:

@@ -217,12 +217,16 @@ class Queue:
             InvalidType: Something is no Job; nothing was sent.
             ConnectionFailed, OutcomeUnknown: As for Job.ack().
 
-        What is raised is the first failure, with `results`: None or an exception for each job.
+        What is raised is the first failure, which names the job by its place among all, with
+        `results`: None or an exception for each job.
         """
         batch.settle_many(self._live(), jobs, _lib.ack_many)
 
     def nack_many(self, jobs: Iterable[Job]) -> None:
-        """Hands jobs back for a retry, each as Job.nack() does. Otherwise as ack_many()."""
+        """Hands jobs back for a retry, each as Job.nack() does. Otherwise as ack_many().
+
+        Jobs that had their last delivery become dead letters, in round trips of their own.
+        """
         batch.settle_many(self._live(), jobs, _lib.nack_many)
 
     def release_many(self, jobs: Iterable[Job]) -> None:

@@ -334,6 +334,30 @@ def test_the_first_failure_is_raised_with_all_results(library: Library, queue: Q
     )
 
 
+def test_texts_name_the_place_among_all(library: Library, queue: Queue) -> None:
+    """The library counts in its piece; the caller counts in what it gave."""
+    wrong: list[Any] = [b"x"] * 2000
+    wrong[1500] = "text"
+    with pytest.raises(cwist_jq.InvalidType, match=r"^items\[1500\]: ") as caught:
+        queue.enqueue_many(wrong)
+    assert str((caught.value.results or [])[1500]).startswith("items[1500]: ")
+
+    lost = cwist_jq.LeaseLost("ack_many: jobs[200]: lost")
+    lost.results = [*[None] * 200, lost.again(), *[None] * 300]
+    library.calls.clear()
+    library.fails = {2: lost}
+    with pytest.raises(cwist_jq.LeaseLost, match=r"^ack_many: jobs\[1200\]: lost$") as told:
+        queue.ack_many(jobs(queue, 1501))
+    assert str((told.value.results or [])[1200]) == "ack_many: jobs[1200]: lost"
+
+    alone = cwist_jq.Closed("settled before")
+    alone.results = [alone.again()]
+    library.calls.clear()
+    library.fails = {2: alone}
+    with pytest.raises(cwist_jq.Closed, match=r"^jobs\[1000\]: settled before$"):
+        queue.ack_many(jobs(queue, 1001))
+
+
 def test_what_is_no_job_is_refused_before_anything_is_sent(library: Library, queue: Queue) -> None:
     wrong: Any = [*jobs(queue, 1), b"x"]
     for call in (lambda: queue.ack_many(wrong), lambda: queue.ack_and_claim(wrong, 1)):
