@@ -52,6 +52,7 @@ static int cwist_py_claim(cwist_py_batch *batch, cwist_job_queue_t *queue, size_
                           uint64_t timeout_ms, uint64_t slice_ms);
 static int cwist_py_claim_wait(cwist_py_batch *batch, uint64_t slice_ms);
 static void cwist_py_claim_undo(cwist_py_batch *batch, cwist_job_queue_t *queue);
+static void cwist_py_described(cwist_py_batch *batch);
 static const void *cwist_py_payload(const cwist_py_batch *batch, size_t index);
 static void cwist_py_drop(cwist_py_batch *batch);
 

@@ -366,7 +366,7 @@ def claim(batch: Batch, queue: QueueHandle, most: int, timeout_ms: int) -> bool:
 
 
 def describe(batch: Batch) -> tuple[list[str], bytes, list[int], list[int]]:
-    """What came with a claim.
+    """What came with a claim. It can be asked once: the C side keeps no second copy.
 
     Returns:
         The id and the type ("" is none) of each job in turn; the payloads of up to SMALL bytes, one
@@ -376,6 +376,7 @@ def describe(batch: Batch) -> tuple[list[str], bytes, list[int], list[int]]:
     texts = ffi.unpack(batch.texts, batch.texts_len - 1).decode("utf-8", "replace").split("\0")
     size = batch.payloads_len
     payloads = ffi.unpack(batch.payloads, size) if size else b""
+    lib.cwist_py_described(batch)
     return texts, payloads, ffi.unpack(batch.sizes, count), ffi.unpack(batch.attempts, count)
 
 

@@ -3,7 +3,8 @@
 /* A payload up to this size is copied at once, a longer one when it is asked for. */
 #define CWIST_PY_SMALL 4096
 
-/* One claim and what it brought. Python reads what stands before `claim`. */
+/* One claim and what it brought. Python reads what stands before `claim`; the texts and the small
+ * payloads only until cwist_py_described(). */
 typedef struct cwist_py_batch {
     size_t count;
     const char *texts; /* id and type of each job, each with its NUL; no type is "" */
@@ -160,6 +161,15 @@ static void cwist_py_claim_undo(cwist_py_batch *batch, cwist_job_queue_t *queue)
         (void)code_of(cwist_job_queue_release_many(queue, batch->handles, left, NULL));
     }
     end_claim(batch);
+}
+
+/* Frees the texts and the small payloads, which Python has copied: jobs may live on for long. */
+static void cwist_py_described(cwist_py_batch *batch)
+{
+    free(batch->description);
+    batch->description = NULL;
+    batch->texts = NULL;
+    batch->payloads = NULL;
 }
 
 /* Where a payload lies. Borrowed until its job is settled. */

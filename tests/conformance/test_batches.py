@@ -489,6 +489,30 @@ def test_each_job_gets_its_own_result(
         assert observer.leftovers(queue_name) == []
 
 
+def test_what_failed_is_named_by_its_place_among_all(queue: cwist_jq.Queue) -> None:
+    """More jobs than one piece: the text counts in what the caller gave."""
+    queue.enqueue_many(numbered(MOST + 2))
+    jobs = gather(queue, MOST + 2)
+    with pytest.raises(cwist_jq.Closed, match=rf"jobs\[{MOST + 2}\]: "):
+        queue.ack_many([*jobs, jobs[0]])
+    queue.enqueue_many(numbered(MOST))
+    jobs = gather(queue, MOST)
+    with pytest.raises(cwist_jq.Closed, match=rf"jobs\[{MOST}\]: "):
+        queue.ack_many([*jobs, jobs[0]])
+
+
+def test_a_job_keeps_no_text_of_its_neighbours(queue: cwist_jq.Queue) -> None:
+    """What Python has copied is freed in C, however long one job of the claim is kept."""
+    queue.enqueue_many([b"x" * 4096] * 3)
+    jobs = gather(queue, 3)
+    assert payloads(jobs) == [b"x" * 4096] * 3
+    for job in jobs:
+        place: Any = job._batch
+        assert not place.texts
+        assert not place.payloads
+    queue.ack_many(jobs)
+
+
 @pytest.mark.parametrize("settle", ["ack_many", "nack_many", "release_many"])
 def test_a_lost_lease_among_others_is_told(
     make_queue: MakeQueue, observer: Observer, queue_name: str, settle: str
