@@ -73,8 +73,11 @@ void cwist_jq__link_unref(cwist_jq__link *link); /* NULL is allowed */
 bool cwist_jq__link_usable(cwist_jq__link *link);
 /* Closes the connection, so that every user of it sees its end at once. */
 void cwist_jq__link_break(cwist_jq__link *link);
-/* Breaks the link unless the server answers a ping within half a second, or by the deadline. */
+/* Breaks the link unless anything comes from the server within half a second, or by the deadline.
+ */
 void cwist_jq__link_probe(cwist_jq__link *link, uint64_t deadline);
+/* How many messages came over the link so far, for whomever. */
+uint64_t cwist_jq__link_messages(cwist_jq__link *link);
 
 /* Sends what waits in the buffer of a link for bursts. False: the link broke. */
 bool cwist_jq__link_flush(cwist_jq__link *link);

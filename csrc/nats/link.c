@@ -306,12 +306,28 @@ void cwist_jq__link_break(cwist_jq__link *link)
     }
 }
 
+uint64_t cwist_jq__link_messages(cwist_jq__link *link)
+{
+    natsStatistics *statistics = NULL;
+    uint64_t count = 0;
+
+    if (natsStatistics_Create(&statistics) == NATS_OK &&
+        natsConnection_GetStats(link->nc, statistics) == NATS_OK) {
+        (void)natsStatistics_GetCounts(statistics, &count, NULL, NULL, NULL, NULL);
+    }
+    natsStatistics_Destroy(statistics);
+    return count;
+}
+
+/* What is on its way for others may stand before the answer; while it comes the link is alive. */
 void cwist_jq__link_probe(cwist_jq__link *link, uint64_t deadline)
 {
     uint64_t left = cwist_jq__ms_left(deadline);
     int64_t ms = (int64_t)(left < PROBE_MS ? left : PROBE_MS);
+    uint64_t before = cwist_jq__link_messages(link);
 
-    if (ms > 0 && natsConnection_FlushTimeout(link->nc, ms) != NATS_OK) {
+    if (ms > 0 && natsConnection_FlushTimeout(link->nc, ms) != NATS_OK &&
+        (natsConnection_IsClosed(link->nc) || cwist_jq__link_messages(link) == before)) {
         cwist_jq__link_break(link);
     }
 }

@@ -285,36 +285,23 @@ int cwist_jq__pull_next(natsMsg **message, cwist_jq__queue *queue, cwist_jq__pul
     return status != CWIST_SUCCESS ? status : CWIST_JQ_PENDING;
 }
 
-/* How many messages came over the link so far, for whomever. */
-static uint64_t messages_of(cwist_jq__link *link, natsStatistics *statistics)
-{
-    uint64_t count = 0;
-
-    if (statistics != NULL && natsConnection_GetStats(link->nc, statistics) == NATS_OK) {
-        (void)natsStatistics_GetCounts(statistics, &count, NULL, NULL, NULL, NULL);
-    }
-    return count;
-}
-
 /*
  * Waits for a delivery as long as the link brings anything: until nothing came for `patience` ms.
  * NULL: nothing more, or the server's last word, which is also the end of a drained inbox.
  */
 static natsMsg *take_rest(cwist_jq__puller *puller, uint64_t patience)
 {
-    natsStatistics *statistics = NULL;
     natsMsg *message = NULL;
-    natsStatus got = natsStatistics_Create(&statistics);
+    natsStatus got = NATS_OK;
     uint64_t before = 0;
-    uint64_t count = messages_of(puller->link, statistics);
+    uint64_t count = cwist_jq__link_messages(puller->link);
 
     do {
         uint64_t until = cwist_jq__earlier(cwist_jq__after_ms(patience), puller->listens);
         before = count;
         got = take_stamped(&message, puller, cwist_jq__ms_left(until));
-        count = messages_of(puller->link, statistics);
+        count = cwist_jq__link_messages(puller->link);
     } while (got == NATS_TIMEOUT && count != before && !cwist_jq__passed(puller->listens));
-    natsStatistics_Destroy(statistics);
     if (got != NATS_OK) {
         return NULL;
     }

@@ -147,6 +147,35 @@ static int add_open(cwist_jq__ending *ending, cwist_jq__burst *burst, size_t las
 }
 
 /*
+ * Waits for the answer to the last. Deliveries, of the pull that went along or of another thread's,
+ * may stand before it: while these come it is waited for, until the deadline of the call, or half
+ * of the time until then if there may be another try.
+ */
+static int await_last(const cwist_jq__ending *ending, cwist_jq__burst *burst,
+                      cwist_jq__wait answering, uint64_t deadline)
+{
+    uint64_t half = cwist_jq__after_ms(cwist_jq__ms_left(deadline) / 2);
+    uint64_t until = ending->repeat ? half : deadline;
+    uint64_t count = cwist_jq__link_messages(burst->link);
+    natsMsg *reply = NULL;
+    uint64_t before = 0;
+    size_t slot = 0;
+    int status = CWIST_SUCCESS;
+
+    do {
+        before = count;
+        status = cwist_jq__burst_next(&reply, &slot, burst, &answering);
+        natsMsg_Destroy(reply);
+        if (status == CWIST_JQ_LOST) {
+            count = cwist_jq__link_messages(burst->link);
+            answering.deadline = cwist_jq__earlier(until, cwist_jq__after_ms(TRY_MS));
+        }
+    } while (status == CWIST_JQ_LOST && count != before && cwist_jq__link_usable(burst->link) &&
+             !cwist_jq__passed(until));
+    return status;
+}
+
+/*
  * Sends what is open in one burst and waits for the answer to the last of it. Getting a link may
  * take as long as the last lease runs, so each lease is looked at again before anything is sent.
  */
@@ -154,10 +183,8 @@ static int send_together(cwist_jq__ending *ending, const cwist_jq__wait *wait, u
 {
     cwist_jq__wait answering;
     cwist_jq__burst burst;
-    natsMsg *reply = NULL;
     uint64_t until = 0;
     size_t last = 0;
-    size_t slot = 0;
     int status = cwist_jq__burst_begin(&burst, cwist_jq__nats_of(ending->queue), wait);
 
     if (status != CWIST_SUCCESS) {
@@ -173,8 +200,7 @@ static int send_together(cwist_jq__ending *ending, const cwist_jq__wait *wait, u
         status = CWIST_JQ_LOST;
     }
     if (status == CWIST_SUCCESS) {
-        status = cwist_jq__burst_next(&reply, &slot, &burst, &answering);
-        natsMsg_Destroy(reply);
+        status = await_last(ending, &burst, answering, deadline);
     }
     if (status == CWIST_JQ_UNSENT && last > 0) {
         status = CWIST_JQ_LOST; /* a part may have left */
