@@ -41,18 +41,31 @@ size_t cwist_jq__put_number(char *out, uint64_t number)
     return len;
 }
 
-/* Reads the digits of one token; the token must end at a dot or at the end. */
-static bool token_number(uint64_t *number, const char *at)
+/* Reads the number that is one token; *at moves behind it and the dot. */
+static bool token_number(uint64_t *number, const char **at)
 {
-    char text[24];
-    size_t len = strcspn(at, ".");
+    const char *text = *at;
+    uint64_t value = 0;
+    unsigned digit = 0;
 
-    if (len >= sizeof text) {
-        return false;
+    for (; (digit = (unsigned)*text - '0') <= 9; text++) {
+        if (value > (UINT64_MAX - digit) / 10 || (value == 0 && text > *at)) {
+            return false;
+        }
+        value = value * 10 + digit;
     }
-    memcpy(text, at, len);
-    text[len] = '\0';
-    return cwist_jq__decimal(number, text);
+    bool whole = text > *at && (*text == '.' || *text == '\0');
+    *number = value;
+    *at = *text == '.' ? text + 1 : text;
+    return whole;
+}
+
+static bool skip_token(const char **at)
+{
+    const char *dot = strchr(*at, '.');
+
+    *at = dot != NULL ? dot + 1 : *at;
+    return dot != NULL;
 }
 
 /*
@@ -61,21 +74,19 @@ static bool token_number(uint64_t *number, const char *at)
  */
 bool cwist_jq__ticket_read(cwist_jq__ticket *ticket, const char *ack_subject)
 {
-    const char *tokens[16];
-    size_t count = 0;
+    size_t dots = 0;
 
-    for (const char *at = ack_subject; at != NULL && count < 16;) {
-        const char *dot = strchr(at, '.');
-        tokens[count++] = at;
-        at = dot != NULL ? dot + 1 : NULL;
-    }
-    if (count < 9 || strncmp(ack_subject, "$JS.ACK.", 8) != 0) {
+    if (ack_subject == NULL || strncmp(ack_subject, "$JS.ACK.", 8) != 0) {
         return false;
     }
-    size_t delivered = count == 9 ? 4 : 6;
-    return (count == 9 || count >= 11) && token_number(&ticket->delivered, tokens[delivered]) &&
-           token_number(&ticket->sequence, tokens[delivered + 1]) &&
-           token_number(&ticket->stored, tokens[delivered + 3]);
+    for (const char *at = ack_subject; *at != '\0'; at++) {
+        dots += *at == '.' ? 1 : 0;
+    }
+    const char *at = ack_subject + 8;
+    bool good = dots == 8 || (dots >= 10 && skip_token(&at) && skip_token(&at));
+    return good && skip_token(&at) && skip_token(&at) && token_number(&ticket->delivered, &at) &&
+           token_number(&ticket->sequence, &at) && skip_token(&at) &&
+           token_number(&ticket->stored, &at);
 }
 
 const char *cwist_jq__header_of(natsMsg *message, const char *name)
@@ -133,8 +144,7 @@ void cwist_jq__origin_read(cwist_jq__origin *origin, natsMsg *message)
         origin->malformed = "the ack subject cannot be read";
         return;
     }
-    (void)snprintf(origin->sequence, sizeof origin->sequence, "%llu",
-                   (unsigned long long)origin->ticket.sequence);
+    (void)cwist_jq__put_number(origin->sequence, origin->ticket.sequence);
     origin->first = origin->ticket.stored / NS_PER_MS;
     read_type(origin, message);
     read_number(origin, &id, message, "Cwist-Id", UINT64_MAX, "Cwist-Id is no number");
@@ -144,9 +154,6 @@ void cwist_jq__origin_read(cwist_jq__origin *origin, natsMsg *message)
                 "Cwist-First is no number");
     read_number(origin, &origin->from, message, "Cwist-From", UINT64_MAX,
                 "Cwist-From is no number");
-    if (origin->from >= origin->ticket.sequence) {
-        origin->from = 0; /* of a former stream of this name */
-    }
     if (origin->from >= origin->ticket.sequence) {
         origin->from = 0; /* the stream was made anew: the original went with the old one */
     }
