@@ -35,7 +35,7 @@ static void consume(void)
 {
     while (atomic_load(&done) < THREADS / 2 * PER_THREAD) {
         cwist_job_t *job = NULL;
-        cwist_error_t error = cwist_job_queue_claim(queue, 200, &job);
+        cwist_error_t error = cwist_job_queue_claim(queue, 2000, &job);
         if (!cwist_error_is_ok(&error)) {
             CHECK_CODE(CWIST_ERROR_TIMEOUT, error);
             continue;
