@@ -21,7 +21,8 @@ ASAN_ENV := ASAN_OPTIONS=detect_leaks=1:abort_on_error=1:detect_stack_use_after_
 	UBSAN_OPTIONS=print_stacktrace=1
 TSAN_ENV := TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
 
-VALGRIND := valgrind;-q;--suppressions=$(CURDIR)/tests/sanitizers/valgrind.supp;--error-exitcode=9;--leak-check=full;--show-leak-kinds=definite;--errors-for-leak-kinds=definite
+# One thread at a time runs there: without fairness a busy one would keep the others out.
+VALGRIND := valgrind;-q;--fair-sched=try;--suppressions=$(CURDIR)/tests/sanitizers/valgrind.supp;--error-exitcode=9;--leak-check=full;--show-leak-kinds=definite;--errors-for-leak-kinds=definite
 
 .DEFAULT_GOAL := help
 # The tests have time limits: two suites at once (make -j) would slow each other down.
@@ -62,7 +63,7 @@ build-c: | setup
 test: test-c test-python ## Build, then run the C tests and the Python tests on private servers
 
 test-c: build
-	@$(PY) -m tests.run_c build/c --servers $(SERVERS) --again
+	@$(PY) -m tests.run_c build/c --servers $(SERVERS) --jobs 2 --again
 
 test-python: build
 	@$(PY) -m tests.run_python --workers $(WORKERS) $(SUITE)
@@ -107,7 +108,7 @@ check-clang: | setup
 check-asan: | setup
 	@echo "check: C tests under ASan and UBSan, $(SANITIZER_CC)"
 	@.ci/build-c build/asan-$(SANITIZER_CC) -DCWIST_JQ_SANITIZE=address,undefined -DCMAKE_C_COMPILER=$(SANITIZER_CC)
-	@$(ASAN_ENV) $(PY) -m tests.run_c build/asan-$(SANITIZER_CC)
+	@$(ASAN_ENV) $(PY) -m tests.run_c build/asan-$(SANITIZER_CC) --jobs 2
 
 check-tsan: | setup
 	@echo "check: thread tests under TSan, $(SANITIZER_CC)"

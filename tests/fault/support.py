@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import IO, Any, Self
 
@@ -155,3 +155,20 @@ class Child:
         for stream in (self.process.stdout, self.process.stderr):
             if stream is not None:
                 stream.close()
+
+
+def cut_points(total: int, count: int) -> list[int]:
+    """Where to cut so many bytes: at the ends, and between them evenly."""
+    inner = {round(total * step / (count - 3)) for step in range(count - 2)}
+    return sorted(inner | {1, max(total - 1, 1)})
+
+
+def results_of(call: Callable[..., Any], items: list[Any]) -> list[Any]:
+    """What a batch did with each item: an id or None, or the exception."""
+    try:
+        value = call(items)
+    except cwist_jq.Error as error:
+        found = error.results if error.results is not None else [error] * len(items)
+        assert len(found) == len(items)
+        return list(found)
+    return [None] * len(items) if value is None else list(value)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import cwist_jq
-from tests.fault.support import drain, leftovers
+from tests.fault.support import cut_points, drain, leftovers, results_of
 from tests.proxy import DOWN, UP, Proxy
 from tests.waiting import eventually
 
@@ -27,12 +27,6 @@ _LOST = (cwist_jq.LeaseLost, cwist_jq.ConnectionFailed, cwist_jq.OutcomeUnknown)
 
 def _names(mark: str) -> list[bytes]:
     return [b"%s %d" % (mark.encode(), number) for number in range(BATCH)]
-
-
-def _points(total: int) -> list[int]:
-    """Where to cut: the ends, and between them evenly."""
-    inner = {round(total * step / (POINTS - 2)) for step in range(POINTS - 1)}
-    return sorted(inner | {1, max(total - 1, 0)})
 
 
 def _warm(queue: Any) -> None:
@@ -68,18 +62,6 @@ def _claim_all(queue: Any, names: Sequence[bytes], others: list[bytes]) -> dict[
     return found
 
 
-def _results(call: Callable[..., Any], count: int, *arguments: Any) -> list[Any]:
-    """The result of each item; None, or an id, for one that worked."""
-    try:
-        value = call(*arguments)
-    except cwist_jq.Error as error:
-        results = error.results
-        assert results is not None
-        assert len(results) == count
-        return list(results)
-    return list(value) if value is not None else [None] * count
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("direction", [UP, DOWN])
 def test_a_cut_batch_of_enqueues_tells_the_truth(
@@ -96,11 +78,11 @@ def test_a_cut_batch_of_enqueues_tells_the_truth(
     steady = make_queue()
     total = _measure(proxy, queue, lambda: queue.enqueue_many(_names("measure")), direction)
     told: dict[bytes, Any] = {}
-    for point in _points(total):
+    for point in cut_points(total, POINTS):
         _warm(queue)
         names = _names(f"cut after {point}")
         proxy.cut_after(point, direction)
-        told |= zip(names, _results(queue.enqueue_many, BATCH, names), strict=True)
+        told |= zip(names, results_of(queue.enqueue_many, names), strict=True)
         proxy.flow()
     stored = [name for name in drain(steady, observer) if name.startswith(b"cut")]
     found = Counter(stored)
@@ -141,13 +123,13 @@ def test_a_cut_batch_of_ends_loses_nothing(
     total = _measure(proxy, queue, lambda: settle(jobs), direction)
     drain(steady, observer)
     told: dict[bytes, Any] = {}
-    for point in _points(total):
+    for point in cut_points(total, POINTS):
         names = _names(f"cut after {point}")
         steady.enqueue_many(names)
         claimed = _claim_all(queue, names, others)
         _warm(queue)
         proxy.cut_after(point, direction)
-        results = _results(settle, BATCH, claimed.values())
+        results = results_of(settle, list(claimed.values()))
         told |= zip(claimed, results, strict=True)
         proxy.flow()
     others += drain(steady, observer)
@@ -182,7 +164,7 @@ def test_a_cut_batch_of_claims_loses_nothing(
     queue.enqueue_many(_names("measure"))
     total = _measure(proxy, queue, lambda: queue.claim_many(BATCH, 2.0), direction)
     drain(steady, observer)
-    for point in _points(total):
+    for point in cut_points(total, POINTS):
         names = _names(f"cut after {point}")
         steady.enqueue_many(names)
         queue.dead_count()
@@ -192,7 +174,7 @@ def test_a_cut_batch_of_claims_loses_nothing(
         assert acked, "the claim goes on over a new connection"
         good = [
             job.payload
-            for job, result in zip(acked, _results(queue.ack_many, len(acked), acked), strict=True)
+            for job, result in zip(acked, results_of(queue.ack_many, acked), strict=True)
             if result is None
         ]
         found = Counter(good + drain(steady, observer))
@@ -235,7 +217,7 @@ def test_a_cut_step_of_a_worker_loses_nothing(
 
     total, found, expected = step("measure", None)
     assert found == expected
-    for point in _points(total):
+    for point in cut_points(total, POINTS):
         _, found, expected = step(f"cut after {point}", point)
         assert found == expected
     assert leftovers(observer, queue_name) == []
@@ -250,7 +232,7 @@ def test_the_stream_is_deleted_between_batches(
     jobs = queue.claim_many(BATCH, 2.0)
     assert len(jobs) == BATCH
     observer.wipe(queue_name)
-    for result in _results(queue.ack_many, BATCH, jobs):
+    for result in results_of(queue.ack_many, jobs):
         assert isinstance(result, cwist_jq.LeaseLost)
     ids = queue.enqueue_many(_names("after"))
     assert len(set(ids)) == BATCH
@@ -269,7 +251,7 @@ def test_leases_that_ran_out_in_a_batch(
     while time.monotonic() < claimed + 1.0:
         for job in kept:
             job.extend()
-    results = _results(queue.ack_many, BATCH, jobs)
+    results = results_of(queue.ack_many, jobs)
     assert results[::2] == [None] * len(kept)
     assert all(isinstance(result, cwist_jq.LeaseLost) for result in results[1::2])
     assert sorted(drain(queue, observer)) == sorted(_names("lease")[1::2])
@@ -358,11 +340,11 @@ def test_a_cut_batch_of_all_or_none(
     queue.enqueue_all(_names("warm"))
     total = _measure(proxy, queue, lambda: queue.enqueue_all(_names("measure")), direction)
     drain(steady, observer)
-    for point in _points(total):
+    for point in cut_points(total, POINTS):
         _warm(queue)
         names = _names(f"cut after {point}")
         proxy.cut_after(point, direction)
-        results = _results(queue.enqueue_all, BATCH, names)
+        results = results_of(queue.enqueue_all, names)
         proxy.flow()
         found = [name for name in drain(steady, observer) if name != b"warm"]
         assert found in ([], names)
@@ -395,7 +377,7 @@ def test_a_lease_that_ends_while_a_batch_waits_for_a_link(
     proxy.refuse()
     proxy.cut()
     with ThreadPoolExecutor(1) as pool:
-        results = pool.submit(_results, getattr(queue, end), 2, jobs)
+        results = pool.submit(results_of, getattr(queue, end), jobs)
         again = other.claim(5.0)
         assert again is not None
         assert (again.payload, again.attempts) == (b"over", 2)

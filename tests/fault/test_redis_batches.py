@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import cwist_jq
-from tests.fault.support import drain, leftovers, took
+from tests.fault.support import cut_points, drain, leftovers, results_of, took
 from tests.proxy import DOWN, UP, Proxy
 from tests.waiting import eventually
 
@@ -26,28 +26,12 @@ VISIBILITY = 1.5
 _LOST = (cwist_jq.LeaseLost, cwist_jq.ConnectionFailed, cwist_jq.OutcomeUnknown)
 
 
-def _points(total: int) -> list[int]:
-    """Where to cut: the ends, and between them evenly."""
-    inner = {round(total * step / (POINTS - 3)) for step in range(POINTS - 2)}
-    return sorted(inner | {1, max(total - 1, 1)})
-
-
 def _batch(tag: str) -> list[bytes]:
     """Payloads that are copied into the request, and some that are sent from where they stand."""
     return [
         b"%s-%d-" % (tag.encode(), number) + b"x" * (20_000 if number % 7 == 3 else 30)
         for number in range(COUNT)
     ]
-
-
-def _results(queue: Any, call: Callable[[list[bytes]], list[str]], batch: list[bytes]) -> list[Any]:
-    """An id or an exception for each item."""
-    try:
-        return list(call(batch))
-    except cwist_jq.Error as error:
-        found = error.results if error.results is not None else [error] * len(batch)
-        assert len(found) == len(batch)
-        return list(found)
 
 
 def _measure(proxy: Proxy, direction: str, call: Callable[[], Any]) -> int:
@@ -79,11 +63,11 @@ def test_a_cut_enqueue_many_tells_the_truth(
     queue.enqueue_many(_batch("warm"))
     total = _measure(proxy, direction, lambda: queue.enqueue_many(_batch("measure")))
     told: dict[bytes, Any] = {}
-    for point in _points(total):
+    for point in cut_points(total, POINTS):
         queue.dead_count()  # so that the cut strikes the batch and not a new connection's greeting
         proxy.cut_after(point, direction)
         batch = _batch(f"at{point}")
-        told |= zip(batch, _results(queue, queue.enqueue_many, batch), strict=True)
+        told |= zip(batch, results_of(queue.enqueue_many, batch), strict=True)
         proxy.flow()
     stored = _stored(observer, queue_name)
     assert set(stored.values()) == {1}
@@ -114,11 +98,11 @@ def test_a_cut_enqueue_all_is_all_or_none(
     queue.enqueue_all(_batch("warm"))
     total = _measure(proxy, direction, lambda: queue.enqueue_all(_batch("measure")))
     whole = none = 0
-    for point in _points(total):
+    for point in cut_points(total, POINTS):
         queue.dead_count()
         proxy.cut_after(point, direction)
         batch = _batch(f"at{point}")
-        results = _results(queue, queue.enqueue_all, batch)
+        results = results_of(queue.enqueue_all, batch)
         proxy.flow()
         assert all(isinstance(result, str | cwist_jq.OutcomeUnknown) for result in results)
         stored = _stored(observer, queue_name)
@@ -148,7 +132,7 @@ def test_a_cut_ack_many_is_repeated(
     queue.enqueue_many(_batch("measure"))
     jobs = queue.claim_many(COUNT, 5.0)
     total = _measure(proxy, direction, lambda: queue.ack_many(jobs))
-    for point in _points(total):
+    for point in cut_points(total, POINTS):
         queue.enqueue_many(_batch(f"at{point}"))
         jobs = queue.claim_many(COUNT, 5.0)
         assert len(jobs) == COUNT
@@ -178,7 +162,7 @@ def test_a_cut_end_gives_each_job_back_once(
     queue.enqueue_many(batch)
     jobs = queue.claim_many(COUNT, 5.0)
     total = _measure(proxy, DOWN, lambda: getattr(queue, end)(jobs))
-    for point in _points(total):
+    for point in cut_points(total, POINTS):
         jobs = queue.claim_many(COUNT, 5.0)
         assert sorted(job.payload for job in jobs) == sorted(batch)
         proxy.cut_after(point, DOWN)
@@ -208,7 +192,7 @@ def test_a_cut_claim_many_loses_nothing(
     total = _measure(proxy, direction, lambda: jobs.extend(queue.claim_many(COUNT, 5.0)))
     queue.release_many(jobs)
     done: Counter[bytes] = Counter()
-    for point in _points(total)[::3]:
+    for point in cut_points(total, POINTS)[::3]:
         queue.dead_count()
         proxy.cut_after(point, direction)
         with contextlib.suppress(cwist_jq.ConnectionFailed):
@@ -241,7 +225,7 @@ def test_a_cut_ack_and_claim_settles_the_acks(
     done = Counter(job.payload for job in jobs)
     total = _measure(proxy, direction, lambda: jobs.extend(queue.ack_and_claim(jobs[:3], 3)))
     jobs = jobs[3:]
-    for point in _points(total):
+    for point in cut_points(total, POINTS):
         proxy.cut_after(point, direction)
         mine = [job.payload for job in jobs]
         try:
@@ -276,7 +260,7 @@ def test_a_server_that_fills_up_during_a_batch(
     watcher.client.config_set("maxmemory-policy", "noeviction")
     watcher.client.config_set("maxmemory", used + 3_000_000)
     batch = [b"%d" % number + b"x" * 50_000 for number in range(300)]
-    results = _results(queue, queue.enqueue_many, batch)
+    results = results_of(queue.enqueue_many, batch)
     kept = [payload for payload, result in zip(batch, results, strict=True) if result is not None]
     fates = [type(result).__name__ for result in results]
     assert fates == sorted(fates, key=["str", "Refused", "NotSent"].index)
@@ -286,7 +270,7 @@ def test_a_server_that_fills_up_during_a_batch(
     assert stored == [b"first", *kept[: fates.count("str")]]
 
     watcher.client.config_set("maxmemory", "1mb")
-    results = _results(queue, queue.enqueue_all, [b"a", b"b"])
+    results = results_of(queue.enqueue_all, [b"a", b"b"])
     assert all(isinstance(result, cwist_jq.Refused) for result in results)
     assert len(watcher.entries(queue_name)) == len(stored)
     watcher.client.config_set("maxmemory", 0)

@@ -98,7 +98,7 @@ static void a_fork_beside_threads_that_ask_has_its_own_id(void)
     for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
         threads[i] = harness_thread_start(ask_for_ever, &stop);
     }
-    for (int i = 0; i < 50; i++) {
+    for (int i = 0; i < 20; i++) {
         pid_t child = fork();
         if (child == 0) {
             _exit(id_is_own() ? 0 : 1);
