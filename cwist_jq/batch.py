@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from itertools import islice
 
@@ -33,8 +32,6 @@ __all__ = ["Item", "ack_and_claim", "enqueue_all", "enqueue_many", "settle_many"
 JOINED_BYTES = 1 << 20
 # Each piece has the operation timeout for itself, and of an iterator no more is held.
 PIECE_BYTES = 8 << 20
-
-_PLACE = re.compile(r"\b(items|jobs)\[(\d+)\]")  # how a text names an item of its piece
 
 
 class Item:
@@ -93,9 +90,12 @@ def _name_among_all(error: Error, what: str, start: int) -> None:
     """Makes the texts of a piece that begins at `start` name the item by its place among all."""
     if start == 0:
         return
+    import re  # late: it is the heaviest of all imports, and most programs never need it
+
+    place = re.compile(r"\b(items|jobs)\[(\d+)\]")
     for one in (error, *(error.results or ())):
         if isinstance(one, Error):
-            text, named = _PLACE.subn(lambda at: f"{at[1]}[{start + int(at[2])}]", one.text, 1)
+            text, named = place.subn(lambda at: f"{at[1]}[{start + int(at[2])}]", one.text, 1)
             if not named and one is error and len(error.results or ()) == 1:
                 text = f"{what}[{start}]: {text}"  # the library names the item only among several
             one.args = (text,)
