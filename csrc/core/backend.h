@@ -21,7 +21,7 @@
 /* Not a public code: the slice ended, the claim goes on. */
 #define CWIST_JQ_PENDING 1
 
-/* How many jobs the ends of deliveries take at once: what is kept of them fits a thread's stack. */
+/* How many jobs are ended at once: what is kept of them fits a small thread stack. */
 #define CWIST_JQ_PIECE 256
 
 /* Why a job is dead; the number is part of the wire format (docs/wire-format.md). */

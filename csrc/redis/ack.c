@@ -177,7 +177,7 @@ static void build_acks(cwist_jq__redis_request *request, const cwist_jq__redis_c
     cwist_jq__redis_acks_build(request, *acks, call->unanswered);
 }
 
-int cwist_jq__redis_ack_piece(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+int cwist_jq__redis_ack_again(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
                               bool unanswered, uint64_t deadline, int *codes)
 {
     cwist_jq__redis_acks acks;
@@ -206,27 +206,5 @@ int cwist_jq__redis_ack_piece(cwist_jq__queue *queue, cwist_jq__job *const *jobs
 int cwist_jq__redis_ack(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
                         uint64_t deadline, int *codes)
 {
-    cwist_jq__failure failure;
-    bool stop = false;
-
-    failure.code = CWIST_SUCCESS;
-    for (size_t done = 0; done < count;) {
-        size_t left = count - done;
-        size_t size = left < CWIST_JQ_REDIS_PIECE ? left : CWIST_JQ_REDIS_PIECE;
-        if (stop) {
-            for (size_t i = done; i < count; i++) {
-                codes[i] = CWIST_ERROR_NOT_SENT;
-            }
-            break;
-        }
-        int status =
-            cwist_jq__redis_ack_piece(queue, jobs + done, size, false, deadline, codes + done);
-        if (status != CWIST_SUCCESS) {
-            cwist_jq__failure_note(&failure, done, status);
-        }
-        stop = status != CWIST_SUCCESS && status != CWIST_ERROR_LEASE_LOST &&
-               cwist_jq__passed(deadline);
-        done += size;
-    }
-    return cwist_jq__failure_tell(&failure);
+    return cwist_jq__redis_ack_again(queue, jobs, count, false, deadline, codes);
 }

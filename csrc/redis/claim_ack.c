@@ -28,7 +28,7 @@ static void take_poll(const cwist_jq__claim *claim, cwist_jq__job **next, size_t
     }
 }
 
-/* The last jobs, with the poll. */
+/* The acks with the poll. */
 static void exchange(const cwist_jq__claim *claim, cwist_jq__job *const *jobs, size_t count,
                      int *codes, uint64_t deadline, cwist_jq__job **next, size_t *got)
 {
@@ -56,24 +56,19 @@ static void exchange(const cwist_jq__claim *claim, cwist_jq__job *const *jobs, s
         cwist_jq__redis_lane_close(lane);
     }
     if (!told) {
-        (void)cwist_jq__redis_ack_piece(claim->queue, jobs, count, sent, deadline, codes);
+        (void)cwist_jq__redis_ack_again(claim->queue, jobs, count, sent, deadline, codes);
     }
 }
 
 int cwist_jq__redis_ack_and_poll(cwist_jq__claim *claim, cwist_jq__job *const *jobs, size_t count,
                                  int *codes, uint64_t deadline, cwist_jq__job **next, size_t *got)
 {
-    size_t first = (count - 1) / CWIST_JQ_REDIS_PIECE * CWIST_JQ_REDIS_PIECE;
-
     *got = 0;
     if (!cwist_jq__redis_claim_may_read(claim)) { /* the claim sets up its queue by itself first */
         (void)cwist_jq__redis_ack(claim->queue, jobs, count, deadline, codes);
         return CWIST_SUCCESS;
     }
-    if (first != 0) {
-        (void)cwist_jq__redis_ack(claim->queue, jobs, first, deadline, codes);
-    }
     cwist_jq__redis_claim_limit(claim);
-    exchange(claim, jobs + first, count - first, codes + first, deadline, next, got);
+    exchange(claim, jobs, count, codes, deadline, next, got);
     return CWIST_SUCCESS;
 }

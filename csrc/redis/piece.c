@@ -25,9 +25,9 @@ struct tally {
     size_t count;
     size_t taken; /* how many the piece began with */
     bool settled; /* which items belong to the piece: the first try says how many fit */
-    uint16_t items[CWIST_JQ_REDIS_PIECE];
-    bool unanswered[CWIST_JQ_REDIS_PIECE];
-    size_t ends[CWIST_JQ_REDIS_PIECE]; /* where each ends in the request */
+    uint16_t items[CWIST_JQ_PIECE];
+    bool unanswered[CWIST_JQ_PIECE];
+    size_t ends[CWIST_JQ_PIECE]; /* where each ends in the request */
 };
 
 static void build_piece(cwist_jq__redis_request *request, const cwist_jq__redis_call *call)
@@ -173,7 +173,7 @@ static void run_piece(piece *now)
 /* Begins a piece with the items from `first` on; how many of them fit is found out by sending. */
 static void open_piece(tally *open, size_t first, size_t count)
 {
-    open->count = count < CWIST_JQ_REDIS_PIECE ? count : CWIST_JQ_REDIS_PIECE;
+    open->count = count < CWIST_JQ_PIECE ? count : CWIST_JQ_PIECE;
     open->taken = open->count;
     open->settled = false;
     for (size_t i = 0; i < open->count; i++) {

@@ -450,15 +450,13 @@ int cwist_jq__redis_extend(cwist_jq__queue *queue, cwist_jq__job *job, uint64_t 
 
 /* ---- acks (ack.c) ---- */
 
-#define CWIST_JQ_REDIS_PIECE 256 /* items in one exchange */
-
 /* Jobs of one queue that are acked in one exchange. */
 typedef struct cwist_jq__redis_acks {
     cwist_jq__queue *queue;
     cwist_jq__job *const *jobs;
-    size_t count;                     /* 1 to CWIST_JQ_REDIS_PIECE */
-    size_t alone;                     /* so many are deleted one by one, the others together */
-    bool apart[CWIST_JQ_REDIS_PIECE]; /* which ones */
+    size_t count;               /* 1 to CWIST_JQ_PIECE */
+    size_t alone;               /* so many are deleted one by one, the others together */
+    bool apart[CWIST_JQ_PIECE]; /* which ones */
 } cwist_jq__redis_acks;
 
 void cwist_jq__redis_acks_begin(cwist_jq__redis_acks *acks, cwist_jq__queue *queue,
@@ -471,8 +469,8 @@ unsigned cwist_jq__redis_acks_replies(const cwist_jq__redis_acks *acks);
 /* Reads them, none of which is an error. Fills in codes; returns the first failure. */
 int cwist_jq__redis_acks_take(const cwist_jq__redis_acks *acks, redisReply *const *replies,
                               bool unanswered, int *codes);
-/* As the seam's ack() for up to CWIST_JQ_REDIS_PIECE jobs; `unanswered`: they were sent before. */
-int cwist_jq__redis_ack_piece(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+/* As the seam's ack(); `unanswered`: they were sent before, and no answer came. */
+int cwist_jq__redis_ack_again(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
                               bool unanswered, uint64_t deadline, int *codes);
 
 /* The server says that the delivery is not ours; `unanswered` as above. */
