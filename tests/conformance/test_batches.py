@@ -13,6 +13,7 @@ import pytest
 
 import cwist_jq
 from tests.conformance.helpers import MakeQueue, bytes_of, claim, digest, drain, no_job
+from tests.fault.support import blocked_claim
 from tests.observers import NatsObserver, Observer, RedisObserver
 from tests.waiting import PATIENCE, Background, eventually
 
@@ -345,8 +346,7 @@ def test_a_blocked_claim_of_many_gets_what_comes(
     make_queue: MakeQueue, observer: Observer, queue_name: str
 ) -> None:
     queue = make_queue()
-    waiting = Background(queue.claim_many, 10, 30)
-    time.sleep(0.25)
+    waiting = blocked_claim(queue, observer, most=10)
     assert waiting.running
     start = time.monotonic()
     observer.put(queue_name, b"new")
@@ -690,8 +690,7 @@ def test_a_claim_that_is_given_up_hands_all_back(
         name = f"{queue_name}-{turn}"
         survivor = make_queue(name)
         queue = make_queue(name)
-        waiting = Background(queue.claim_many, 50, 30)
-        time.sleep(0.25)
+        waiting = blocked_claim(queue, observer, most=50)
         survivor.enqueue_many(numbered(50))
         getattr(queue, how)()
         try:

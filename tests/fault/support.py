@@ -60,10 +60,14 @@ def blocked_claims(observer: Observer, queue: str) -> int:
     return 0 if info is None else int(info.num_waiting or 0)
 
 
-def blocked_claim(queue: Any, observer: Observer, timeout: float | None = 30.0) -> Background[Any]:
-    """Starts a claim in a thread and returns when the server holds it."""
+def blocked_claim(
+    queue: Any, observer: Observer, timeout: float | None = 30.0, most: int | None = None
+) -> Background[Any]:
+    """Starts a claim, of one job or many, in a thread; returns when the server holds it."""
     before = blocked_claims(observer, queue.name)
-    claim = Background(lambda: queue.claim(timeout))
+    claim = Background(
+        lambda: queue.claim(timeout) if most is None else queue.claim_many(most, timeout)
+    )
     eventually(lambda: not claim.running or blocked_claims(observer, queue.name) > before)
     return claim
 
