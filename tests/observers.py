@@ -262,6 +262,15 @@ class NatsObserver:
 
         return self._loop.run_until_complete(run())
 
+    def is_at_least(self, major: int, minor: int) -> bool:
+        """Whether the server has this version or a newer one."""
+
+        async def version(js: Any) -> tuple[int, int]:
+            found = js._nc.connected_server_version
+            return (found.major, found.minor)
+
+        return self.ask(version) >= (major, minor)
+
     @staticmethod
     def stream(queue: str) -> str:
         """The name of the queue's stream."""

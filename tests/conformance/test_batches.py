@@ -235,12 +235,7 @@ def _takes_all(observer: Observer) -> bool:
     if isinstance(observer, RedisObserver):
         return True
     assert isinstance(observer, NatsObserver)
-
-    async def version(js: Any) -> Any:
-        return js._nc.connected_server_version
-
-    found = observer.ask(version)
-    return (found.major, found.minor) >= (2, 12)
+    return observer.is_at_least(2, 12)
 
 
 @pytest.mark.parametrize("count", [2, MOST])
