@@ -41,7 +41,7 @@ static int cwist_py_enqueue_joined(cwist_job_queue_t *queue, cwist_job_item_t *i
                                    const size_t *sizes, const char *type, bool whole)
 {
     for (size_t i = 0; i < count; i++) {
-        items[i] = (cwist_job_item_t){payloads, sizes[i], type};
+        items[i] = (cwist_job_item_t){.payload = payloads, .len = sizes[i], .type = type};
         payloads += sizes[i];
     }
     return store(queue, items, stored, count, whole);
@@ -54,7 +54,7 @@ static int cwist_py_enqueue_apart(cwist_job_queue_t *queue, cwist_job_item_t *it
                                   const char *const *types, bool whole)
 {
     for (size_t i = 0; i < count; i++) {
-        items[i] = (cwist_job_item_t){payloads[i], sizes[i], types[i]};
+        items[i] = (cwist_job_item_t){.payload = payloads[i], .len = sizes[i], .type = types[i]};
     }
     return store(queue, items, stored, count, whole);
 }

@@ -22,6 +22,7 @@ static int ack_piece(cwist_jq__queue *queue, cwist_jq__claim *claim, const cwist
     } else {
         (void)ops->ack(queue, piece->jobs, piece->count, deadline, codes);
     }
+    cwist_jq__count_done(&queue->counters.acked, codes, piece->count);
     cwist_jq__piece_spread(piece, codes, CWIST_SUCCESS, all, NULL);
     return status;
 }

@@ -38,6 +38,16 @@ const char *cwist_jq__cause_name(cwist_jq__cause cause);
 void cwist_jq__log_dead(cwist_jq__queue *queue, int level, cwist_jq__cause cause,
                         cwist_jq__job *const *jobs, size_t count, const int *codes);
 
+/*
+ * A dead letter as a backend reads it. What `told` points to, `place` and `mark` live in the page.
+ */
+typedef struct cwist_jq__letter {
+    cwist_job_dead_letter_t told;
+    const char *place; /* names the letter to the server; the backend's own */
+    size_t place_len;
+    const char *mark; /* where the list goes on behind this letter */
+} cwist_jq__letter;
+
 struct cwist_jq__ops {
     const char *engine; /* "redis", "nats" */
 
@@ -57,15 +67,17 @@ struct cwist_jq__ops {
     void (*queue_close)(cwist_jq__queue *queue);
 
     /*
-     * TOO_LARGE, naming the limit, when the engine takes no job of this size, by what is known of
-     * the server. Sends nothing.
+     * TOO_LARGE, naming the limit, when the engine takes no job of this size with these headers, by
+     * what is known of the server. Sends nothing.
      */
     int (*check_size)(cwist_jq__queue *queue, const cwist_job_item_t *item);
     /*
      * Stores `count` (1 to CWIST_JOB_BATCH_MAX) jobs in this order, with all_or_none in one step.
-     * The core checked the items; a type of NULL or "" is none. Fills in every one of stored: code
-     * and id, NOT_SENT for those that were not tried. What was stored stays stored. It returns the
-     * first code that is not SUCCESS, whose text is then set.
+     * The core checked the items; a type of NULL or "" is none. Fills in every one of stored: code,
+     * duplicate and id, NOT_SENT for those that were not tried. What was stored stays stored. It
+     * returns the first code that is not SUCCESS, whose text is then set. With a dedupe key a lost
+     * reply is no outcome unknown: the command is sent again. FULL when queue->max_length jobs are
+     * there already; of all_or_none items duplicates do not count as failed.
      */
     int (*enqueue)(cwist_jq__queue *queue, const cwist_job_item_t *items, size_t count,
                    bool all_or_none, uint64_t deadline, cwist_job_stored_t *stored);
@@ -97,17 +109,62 @@ struct cwist_jq__ops {
      */
     int (*ack)(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count, uint64_t deadline,
                int *codes);
+    /* delays_ms: for each job */
     int (*retry)(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
-                 uint64_t delay_ms, uint64_t deadline, int *codes);
+                 const uint64_t *delays_ms, uint64_t deadline, int *codes);
+    /* delay_ms not 0: delayed, and no attempt spent; UNSUPPORTED where the server has no such way
+     */
     int (*release)(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
-                   uint64_t deadline, int *codes);
+                   uint64_t delay_ms, uint64_t deadline, int *codes);
     /* Moves the jobs to the dead letters with job->attempts; text may be NULL. */
     int (*bury)(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
                 cwist_jq__cause cause, const char *text, uint64_t deadline, int *codes);
-    int (*extend)(cwist_jq__queue *queue, cwist_jq__job *job, uint64_t deadline);
+    /* Restarts the visibility clocks; sets lease_starts and lease_ends of those that are ours. */
+    int (*extend)(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+                  uint64_t deadline, int *codes);
 
     int (*dead_count)(cwist_jq__queue *queue, uint64_t deadline, uint64_t *count);
+    /* Milliseconds since 1970 by the server's clock, in which letters tell when they died. */
+    int (*server_time)(cwist_jq__queue *queue, uint64_t deadline, uint64_t *now_ms);
+    /*
+     * Adds up to `most` (1 to CWIST_JOB_BATCH_MAX) dead letters without payloads to the page,
+     * newest or oldest first, from the mark `after` on (NULL: from the beginning). *more: others
+     * follow. Letters that come or go meanwhile shift no others. INVALID_PARAM when the mark is
+     * none.
+     */
+    int (*dead_list)(cwist_jq__queue *queue, const char *after, size_t most, bool oldest_first,
+                     uint64_t deadline, cwist_job_dead_page_t *page, bool *more);
+    /* Adds the letter with that id, and its payload when asked for, to the page; or NOT_FOUND. */
+    int (*dead_find)(cwist_jq__queue *queue, const char *id, bool payload, uint64_t deadline,
+                     cwist_job_dead_page_t *page);
+    /*
+     * Move letters (1 to CWIST_JQ_PIECE) back into the queue with no attempts spent, or delete
+     * them. Each of codes is filled in: NOT_FOUND for one that is not there any more, NOT_SENT for
+     * one that was not tried. They return the first code that is not SUCCESS, whose text is then
+     * set.
+     */
+    int (*dead_requeue)(cwist_jq__queue *queue, const cwist_jq__letter *const *letters,
+                        size_t count, uint64_t deadline, int *codes);
+    int (*dead_remove)(cwist_jq__queue *queue, const cwist_jq__letter *const *letters, size_t count,
+                       uint64_t deadline, int *codes);
+
+    /* Fills in what the server knows: ready to paused. */
+    int (*stats)(cwist_jq__queue *queue, uint64_t deadline, cwist_job_stats_t *stats);
+    /*
+     * Deletes a bounded piece of the jobs that were ready or delayed when *mark was first used (it
+     * begins as 0 and is the backend's own) and adds their number to *count. *more: call again.
+     */
+    int (*purge)(cwist_jq__queue *queue, uint64_t deadline, uint64_t *mark, uint64_t *count,
+                 bool *more);
+    /* Paused claims bring nothing, and wait on; what arrives meanwhile is handed back. */
+    int (*pause)(cwist_jq__queue *queue, bool paused, uint64_t deadline);
 };
+
+/*
+ * Adds a copy of a letter to a page, for a backend that reads one (letters.c). The strings end in
+ * NUL or are NULL; payload and headers are copied too.
+ */
+int cwist_jq__page_add(cwist_job_dead_page_t *page, const cwist_jq__letter *letter);
 
 /* NULL when the engine was left out of the build. */
 extern const cwist_jq__ops *const cwist_jq__backend_redis;

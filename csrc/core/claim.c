@@ -35,7 +35,7 @@ static void hand_back_piece(cwist_jq__queue *queue, cwist_jq__job **jobs, size_t
 {
     int codes[CWIST_JQ_PIECE];
 
-    (void)queue->conn->ops->release(queue, jobs, count, deadline, codes);
+    (void)queue->conn->ops->release(queue, jobs, count, 0, deadline, codes);
     for (size_t i = 0; i < count; i++) {
         if (codes[i] != CWIST_SUCCESS && codes[i] != CWIST_ERROR_LEASE_LOST) {
             cwist_jq__log(queue->conn, CWIST_JOB_LOG_WARNING,
@@ -151,6 +151,7 @@ int cwist_jq__claim_publish(cwist_jq__claim *claim, cwist_job_t **handles, size_
         done++;
     }
     *count = done;
+    atomic_fetch_add_explicit(&claim->queue->counters.delivered, done, memory_order_relaxed);
     cwist_jq__hand_back(claim->queue, claim->jobs + done, claim->count - done);
     return done != 0 ? CWIST_SUCCESS : cwist_jq__no_memory();
 }

@@ -6,20 +6,6 @@
 #include "core/queue.h"
 #include "core/settle.h"
 
-static int check_item(cwist_jq__queue *queue, const cwist_job_item_t *item)
-{
-    if (item->payload == NULL && item->len != 0) {
-        return cwist_jq__fail(CWIST_ERROR_INVALID_PARAM,
-                              "payload is NULL with a length of %zu; allowed: NULL with 0",
-                              item->len);
-    }
-    int status = CWIST_SUCCESS;
-    if (item->type != NULL) {
-        status = cwist_jq__check_type(item->type, strlen(item->type));
-    }
-    return status == CWIST_SUCCESS ? queue->conn->ops->check_size(queue, item) : status;
-}
-
 /* Marks every item as not sent, and the bad one, if there is one, with what is wrong with it. */
 static int check_items(cwist_jq__queue *queue, const cwist_job_item_t *items, size_t count,
                        cwist_job_stored_t *stored)
@@ -28,10 +14,14 @@ static int check_items(cwist_jq__queue *queue, const cwist_job_item_t *items, si
 
     for (size_t i = 0; i < count; i++) {
         stored[i].code = CWIST_ERROR_NOT_SENT;
+        stored[i].duplicate = false;
         stored[i].id[0] = '\0';
     }
     for (size_t i = 0; i < count && status == CWIST_SUCCESS; i++) {
-        status = check_item(queue, &items[i]);
+        status = cwist_jq__check_item(&items[i]);
+        if (status == CWIST_SUCCESS) {
+            status = queue->conn->ops->check_size(queue, &items[i]);
+        }
         if (status != CWIST_SUCCESS) {
             stored[i].code = status;
         }
@@ -52,6 +42,17 @@ static void name_item(const cwist_job_stored_t *stored, size_t count, int status
     }
 }
 
+/* Duplicates are no new jobs. */
+static void count_stored(cwist_jq__queue *queue, const cwist_job_stored_t *stored, size_t count)
+{
+    uint64_t fresh = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        fresh += stored[i].code == CWIST_SUCCESS && !stored[i].duplicate ? 1 : 0;
+    }
+    atomic_fetch_add_explicit(&queue->counters.enqueued, fresh, memory_order_relaxed);
+}
+
 static int enqueue_items(cwist_jq__queue *queue, const cwist_job_item_t *items, size_t count,
                          bool all_or_none, cwist_job_stored_t *stored)
 {
@@ -60,6 +61,7 @@ static int enqueue_items(cwist_jq__queue *queue, const cwist_job_item_t *items, 
     if (status == CWIST_SUCCESS) {
         status = queue->conn->ops->enqueue(queue, items, count, all_or_none,
                                            cwist_jq__operation_deadline(queue), stored);
+        count_stored(queue, stored, count);
     }
     if (status != CWIST_SUCCESS) {
         name_item(stored, count, status);
@@ -100,25 +102,39 @@ cwist_error_t cwist_job_queue_enqueue_all(cwist_job_queue_t *queue, const cwist_
     return enqueue_batch(queue, items, count, true, stored);
 }
 
-cwist_error_t cwist_job_queue_enqueue_id(cwist_job_queue_t *handle, const void *payload, size_t len,
-                                         const char *type, char *id)
+cwist_error_t cwist_job_queue_enqueue_item(cwist_job_queue_t *handle, const cwist_job_item_t *item,
+                                           cwist_job_stored_t *stored)
 {
-    cwist_job_item_t item = {payload, len, type};
-    cwist_job_stored_t stored = {CWIST_ERROR_NOT_SENT, ""};
+    cwist_job_stored_t own;
     cwist_jq__queue *queue = NULL;
     int status = cwist_jq__begin(&queue, handle, "enqueue");
 
-    if (status == CWIST_SUCCESS) {
-        status = enqueue_items(queue, &item, 1, false, &stored);
+    stored = stored != NULL ? stored : &own;
+    *stored = (cwist_job_stored_t){.code = CWIST_ERROR_NOT_SENT};
+    if (status == CWIST_SUCCESS && item == NULL) {
+        status = cwist_jq__fail(CWIST_ERROR_INVALID_PARAM, "item is NULL");
     }
-    if (id != NULL) {
-        memcpy(id, stored.id, sizeof stored.id);
+    if (status == CWIST_SUCCESS) {
+        status = enqueue_items(queue, item, 1, false, stored);
     }
     return cwist_jq__end(queue, "enqueue", status);
 }
 
-cwist_error_t cwist_job_queue_enqueue(cwist_job_queue_t *handle, const void *payload, size_t len,
+cwist_error_t cwist_job_queue_enqueue_id(cwist_job_queue_t *queue, const void *payload, size_t len,
+                                         const char *type, char *id)
+{
+    cwist_job_item_t item = {.payload = payload, .len = len, .type = type};
+    cwist_job_stored_t stored;
+    cwist_error_t error = cwist_job_queue_enqueue_item(queue, &item, &stored);
+
+    if (id != NULL) {
+        memcpy(id, stored.id, sizeof stored.id);
+    }
+    return error;
+}
+
+cwist_error_t cwist_job_queue_enqueue(cwist_job_queue_t *queue, const void *payload, size_t len,
                                       const char *type)
 {
-    return cwist_job_queue_enqueue_id(handle, payload, len, type, NULL);
+    return cwist_job_queue_enqueue_id(queue, payload, len, type, NULL);
 }

@@ -148,7 +148,9 @@ int cwist_job_error_code(const cwist_error_t *error)
     X(CWIST_ERROR_REFUSED)                                                                         \
     X(CWIST_ERROR_CONFLICT)                                                                        \
     X(CWIST_ERROR_INTERRUPTED)                                                                     \
-    X(CWIST_ERROR_NOT_SENT)
+    X(CWIST_ERROR_NOT_SENT)                                                                        \
+    X(CWIST_ERROR_NOT_FOUND)                                                                       \
+    X(CWIST_ERROR_FULL)
 
 const char *cwist_job_error_name(int code)
 {

@@ -158,6 +158,16 @@ void cwist_jq__log(cwist_jq__conn *conn, int level, const char *format, ...) CWI
 
 /* ---- queues (queue.c) ---- */
 
+/* What a handle did since it was opened. */
+typedef struct cwist_jq__counters {
+    _Atomic uint64_t enqueued;
+    _Atomic uint64_t delivered;
+    _Atomic uint64_t acked;
+    _Atomic uint64_t nacked;
+    _Atomic uint64_t released;
+    _Atomic uint64_t buried;
+} cwist_jq__counters;
+
 typedef struct cwist_jq__queue {
     cwist_jq__object object;
     cwist_jq__conn *conn; /* counted */
@@ -167,6 +177,12 @@ typedef struct cwist_jq__queue {
     uint64_t visibility_ms; /* what this handle asks for */
     uint32_t max_retries;
     uint64_t retry_delay_ms;
+    int retry_backoff; /* of enum cwist_job_backoff */
+    uint64_t retry_delay_max_ms;
+    uint32_t retry_jitter_percent;
+    uint64_t max_length; /* 0: none */
+    bool auto_renew;
+    cwist_jq__counters counters;
     _Atomic uint64_t server_visibility_ms; /* what the server was last seen to keep; 0: unknown */
     atomic_bool closed;                    /* destroyed: blocked claims must end */
     atomic_uint interrupts;                /* counts cwist_job_queue_interrupt() calls */
@@ -191,18 +207,41 @@ char *cwist_jq__nats_stream(const char *queue);
 
 #define CWIST_JQ_GROUP "cwist-jq" /* Redis consumer group and NATS durable */
 
-/* ---- rules (options.c): each says what is wrong and what is allowed ---- */
+/* ---- rules: each says what is wrong and what is allowed ---- */
 
 #define CWIST_JQ_TYPE_MAX 255
-#define CWIST_JQ_REASON_MAX 1024
+#define CWIST_JQ_REASON_MAX 4096
+#define CWIST_JQ_KEY_MAX 255
+#define CWIST_JQ_HEADER_NAME_MAX 128
+#define CWIST_JQ_HEADER_VALUE_MAX 4096
 #define CWIST_JQ_MAX_ATTEMPTS 1000000
+#define CWIST_JQ_DELAY_MAX_MS (UINT64_C(365) * 24 * 3600 * 1000)
 
+/*
+ * Checks a text (text.c): up to `most` bytes of UTF-8, without control characters if `plain`.
+ * `field` names it.
+ */
+int cwist_jq__check_text(const char *field, const char *text, size_t len, size_t most,
+                         bool plain) CWIST_JQ_MUST_USE;
+
+/* Checks a job to store, except its size (item.c). */
+int cwist_jq__check_item(const cwist_job_item_t *item) CWIST_JQ_MUST_USE;
 /* Checks a type as written on the wire; "" is allowed and means none. */
 int cwist_jq__check_type(const char *type, size_t len) CWIST_JQ_MUST_USE;
+int cwist_jq__check_delay(uint64_t delay_ms) CWIST_JQ_MUST_USE;
 int cwist_jq__check_reason(const char *reason) CWIST_JQ_MUST_USE;
-/* Checks and copies the options into the queue's fields, defaults filled in. */
+
+/* Checks the options and copies them into the queue's fields, defaults filled in (options.c). */
 int cwist_jq__apply_opts(cwist_jq__queue *queue,
                          const cwist_job_queue_opts_t *opts) CWIST_JQ_MUST_USE;
+/* The same for the further options, after the others; NULL: the defaults. */
+int cwist_jq__apply_ext_opts(cwist_jq__queue *queue,
+                             const cwist_job_queue_ext_opts_t *ext) CWIST_JQ_MUST_USE;
+
+/* ---- the retry policy (retry.c) ---- */
+
+/* How long a job waits that was nacked in its delivery number `attempts`. */
+uint64_t cwist_jq__retry_delay_ms(const cwist_jq__queue *queue, uint32_t attempts);
 
 /* ---- jobs (job.c) ---- */
 
@@ -218,13 +257,25 @@ typedef struct cwist_jq__job {
     const char *receipt; /* names this delivery to the server: entry id, ack subject */
     const void *payload;
     size_t payload_len;
+    const char *key; /* dedupe key; NULL: none */
+    const cwist_job_header_t *headers;
+    size_t header_count;
     uint32_t attempts;             /* deliveries, this one included */
     const char *malformed;         /* NULL, or the rule that the stored job breaks */
+    atomic_bool lost;              /* the server said that the delivery was given away */
     _Atomic uint64_t lease_starts; /* by the local clock, as lease_ends */
     _Atomic uint64_t lease_ends;
     void *body; /* NULL: none */
     void (*body_free)(void *body);
 } cwist_jq__job;
+
+/* A header as it was read. The strings need not end in NUL. */
+typedef struct cwist_jq__field {
+    const char *name;
+    size_t name_len;
+    const char *value;
+    size_t value_len;
+} cwist_jq__field;
 
 /* What a backend knows of a delivery. The strings need not end in NUL and are copied. */
 typedef struct cwist_jq__delivery {
@@ -234,6 +285,10 @@ typedef struct cwist_jq__delivery {
     size_t type_len;
     const char *receipt;
     size_t receipt_len;
+    const char *key; /* dedupe key; NULL: none */
+    size_t key_len;
+    const cwist_jq__field *headers;
+    size_t header_count;
     const void *payload; /* points into body; without a body it is copied */
     size_t payload_len;
     uint32_t attempts;

@@ -28,12 +28,38 @@ static const char *put(char **at, const char *text, size_t len)
     return begin;
 }
 
+/* The size of the headers' table and strings. */
+static size_t headers_size(const cwist_jq__delivery *delivery)
+{
+    size_t size = delivery->header_count * sizeof(cwist_job_header_t);
+
+    for (size_t i = 0; i < delivery->header_count; i++) {
+        size += delivery->headers[i].name_len + delivery->headers[i].value_len + 2;
+    }
+    return size;
+}
+
+/* Fills in the table, which has its place right behind the job. */
+static void put_headers(cwist_jq__job *job, char **at, const cwist_jq__delivery *delivery)
+{
+    cwist_job_header_t *table = (cwist_job_header_t *)(job + 1);
+
+    for (size_t i = 0; i < delivery->header_count; i++) {
+        const cwist_jq__field *from = &delivery->headers[i];
+        table[i].name = put(at, from->name, from->name_len);
+        table[i].value = put(at, from->value, from->value_len);
+    }
+    job->headers = delivery->header_count != 0 ? table : NULL;
+    job->header_count = delivery->header_count;
+}
+
 int cwist_jq__job_new(cwist_jq__job **out, cwist_jq__queue *queue,
                       const cwist_jq__delivery *delivery)
 {
     bool copied = delivery->body == NULL;
-    size_t size = sizeof(cwist_jq__job) + delivery->id_len + delivery->type_len +
-                  delivery->receipt_len + 3 + (copied ? delivery->payload_len : 0);
+    size_t size = sizeof(cwist_jq__job) + headers_size(delivery) + delivery->id_len +
+                  delivery->type_len + delivery->receipt_len + delivery->key_len + 4 +
+                  (copied ? delivery->payload_len : 0);
     cwist_jq__job *job = cwist_jq__alloc(size);
 
     *out = NULL;
@@ -47,11 +73,13 @@ int cwist_jq__job_new(cwist_jq__job **out, cwist_jq__queue *queue,
     cwist_jq__ref(queue);
     job->queue = queue;
 
-    char *at = (char *)(job + 1);
+    char *at = (char *)(job + 1) + delivery->header_count * sizeof(cwist_job_header_t);
+    put_headers(job, &at, delivery);
     job->id = put(&at, delivery->id, delivery->id_len);
     job->receipt = put(&at, delivery->receipt, delivery->receipt_len);
     bool typed = delivery->type != NULL && delivery->type_len != 0;
     job->type = typed ? put(&at, delivery->type, delivery->type_len) : NULL;
+    job->key = delivery->key != NULL ? put(&at, delivery->key, delivery->key_len) : NULL;
     job->payload = delivery->payload_len != 0 ? delivery->payload : "";
     if (copied && delivery->payload_len != 0) {
         memcpy(at, delivery->payload, delivery->payload_len);
@@ -60,6 +88,7 @@ int cwist_jq__job_new(cwist_jq__job **out, cwist_jq__queue *queue,
     job->payload_len = delivery->payload_len;
     job->attempts = delivery->attempts;
     job->malformed = delivery->malformed;
+    atomic_init(&job->lost, false);
     atomic_init(&job->lease_starts, delivery->lease_starts);
     atomic_init(&job->lease_ends, delivery->lease_ends);
     job->body = delivery->body;
@@ -101,6 +130,46 @@ uint64_t cwist_job_lease_remaining_ms(const cwist_job_t *handle)
     uint64_t ends = job != NULL ? atomic_load(&job->lease_ends) : 0;
     uint64_t now = cwist_jq__now();
     return ends > now ? (ends - now) / CWIST_JQ_MS : 0;
+}
+
+bool cwist_job_lease_lost(const cwist_job_t *handle)
+{
+    cwist_jq__job *job = cwist_jq__handle_peek(handle, CWIST_JQ_KIND_JOB);
+    return job != NULL &&
+           (atomic_load(&job->lost) || atomic_load(&job->lease_ends) <= cwist_jq__now());
+}
+
+size_t cwist_job_header_count(const cwist_job_t *handle)
+{
+    const cwist_jq__job *job = cwist_jq__handle_peek(handle, CWIST_JQ_KIND_JOB);
+    return job != NULL ? job->header_count : 0;
+}
+
+bool cwist_job_header_at(const cwist_job_t *handle, size_t index, const char **name,
+                         const char **value)
+{
+    const cwist_jq__job *job = cwist_jq__handle_peek(handle, CWIST_JQ_KIND_JOB);
+    bool found = job != NULL && index < job->header_count;
+
+    if (name != NULL) {
+        *name = found ? job->headers[index].name : NULL;
+    }
+    if (value != NULL) {
+        *value = found ? job->headers[index].value : NULL;
+    }
+    return found;
+}
+
+const char *cwist_job_header(const cwist_job_t *handle, const char *name)
+{
+    const cwist_jq__job *job = cwist_jq__handle_peek(handle, CWIST_JQ_KIND_JOB);
+
+    for (size_t i = 0; job != NULL && name != NULL && i < job->header_count; i++) {
+        if (strcmp(job->headers[i].name, name) == 0) {
+            return job->headers[i].value;
+        }
+    }
+    return NULL;
 }
 
 void cwist_job_destroy(cwist_job_t *handle)

@@ -6,7 +6,8 @@
 
 #define NAME_MAX_LEN 128
 #define ENCODED_MAX_LEN 250
-#define DAY_MS (UINT64_C(24) * 3600 * 1000)
+#define HOUR_MS (UINT64_C(3600) * 1000)
+#define DAY_MS (24 * HOUR_MS)
 
 static int invalid_name(const char *why)
 {
@@ -73,83 +74,6 @@ static int check_consumer(const char *consumer)
     return CWIST_SUCCESS;
 }
 
-/*
- * Reads one UTF-8 character. Returns its length, or 0 when the bytes are not UTF-8 (RFC 3629: no
- * overlong forms, no surrogates, nothing over U+10FFFF).
- */
-static size_t utf8_next(const unsigned char *at, size_t left, uint32_t *code)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t len = at[0] < 0x80 ? 1 : at[0] >= 0xF0 ? 4 : at[0] >= 0xE0 ? 3 : at[0] >= 0xC2 ? 2 : 0;
-
-    if (len == 0 || len > left || at[0] > 0xF4) {
-        return 0;
-    }
-    uint32_t value = len == 1 ? at[0] : at[0] & (0x7Fu >> len);
-    for (size_t i = 1; i < len; i++) {
-        if ((at[i] & 0xC0u) != 0x80) {
-            return 0;
-        }
-        value = value << 6 | (at[i] & 0x3Fu);
-    }
-    if (value < least[len] || value > 0x10FFFF || (value >= 0xD800 && value <= 0xDFFF)) {
-        return 0;
-    }
-    *code = value;
-    return len;
-}
-
-int cwist_jq__check_type(const char *type, size_t len)
-{
-    const unsigned char *bytes = (const unsigned char *)type;
-
-    if (len > CWIST_JQ_TYPE_MAX) {
-        return cwist_jq__fail(CWIST_ERROR_INVALID_PARAM,
-                              "type has %zu bytes; allowed: up to %d bytes of UTF-8", len,
-                              CWIST_JQ_TYPE_MAX);
-    }
-    for (size_t i = 0; i < len;) {
-        uint32_t code = 0;
-        size_t step = utf8_next(bytes + i, len - i, &code);
-        if (step == 0) {
-            return cwist_jq__fail(CWIST_ERROR_INVALID_PARAM,
-                                  "type is not UTF-8 at byte %zu; allowed: up to %d bytes of UTF-8",
-                                  i, CWIST_JQ_TYPE_MAX);
-        }
-        if (code < 0x20 || (code >= 0x7F && code < 0xA0)) {
-            return cwist_jq__fail(CWIST_ERROR_INVALID_PARAM,
-                                  "type has the control character U+%04X at byte %zu; allowed: up "
-                                  "to %d bytes of UTF-8 without control characters",
-                                  (unsigned)code, i, CWIST_JQ_TYPE_MAX);
-        }
-        i += step;
-    }
-    return CWIST_SUCCESS;
-}
-
-int cwist_jq__check_reason(const char *reason)
-{
-    size_t len = strlen(reason);
-
-    if (len > CWIST_JQ_REASON_MAX) {
-        return cwist_jq__fail(CWIST_ERROR_INVALID_PARAM,
-                              "reason has %zu bytes; allowed: up to %d bytes of UTF-8", len,
-                              CWIST_JQ_REASON_MAX);
-    }
-    for (size_t i = 0; i < len;) {
-        uint32_t code = 0;
-        size_t step = utf8_next((const unsigned char *)reason + i, len - i, &code);
-        if (step == 0) {
-            return cwist_jq__fail(
-                CWIST_ERROR_INVALID_PARAM,
-                "reason is not UTF-8 at byte %zu; allowed: up to %d bytes of UTF-8", i,
-                CWIST_JQ_REASON_MAX);
-        }
-        i += step;
-    }
-    return CWIST_SUCCESS;
-}
-
 static int check_number(const char *field, uint64_t value, uint64_t least, uint64_t most,
                         const char *range)
 {
@@ -197,7 +121,7 @@ int cwist_jq__apply_opts(cwist_jq__queue *queue, const cwist_job_queue_opts_t *o
                               "1 to 1000000, 0 for the default of 5");
     }
     if (status == CWIST_SUCCESS) {
-        status = check_number("retry_delay_ms", queue->retry_delay_ms, 0, 365 * DAY_MS,
+        status = check_number("retry_delay_ms", queue->retry_delay_ms, 0, CWIST_JQ_DELAY_MAX_MS,
                               "0 to 31536000000 ms (365 days)");
     }
     if (status != CWIST_SUCCESS) {
@@ -207,4 +131,61 @@ int cwist_jq__apply_opts(cwist_jq__queue *queue, const cwist_job_queue_opts_t *o
     queue->consumer =
         queue->consumer_is_ours ? unique_consumer() : cwist_jq__strdup(opts->consumer);
     return queue->name != NULL && queue->consumer != NULL ? CWIST_SUCCESS : cwist_jq__no_memory();
+}
+
+/* ---- further options ---- */
+
+void cwist_job_queue_ext_opts_init(cwist_job_queue_ext_opts_t *ext)
+{
+    if (ext != NULL) {
+        memset(ext, 0, sizeof *ext);
+        ext->struct_size = sizeof *ext;
+    }
+}
+
+/* The cap of growing delays; 0 stands for an hour, or for a first delay that is longer. */
+static int apply_cap(cwist_jq__queue *queue, uint64_t cap_ms)
+{
+    uint64_t least = queue->retry_delay_ms;
+
+    queue->retry_delay_max_ms = cap_ms != 0 ? cap_ms : least > HOUR_MS ? least : HOUR_MS;
+    return check_number(
+        "retry_delay_max_ms", queue->retry_delay_max_ms, least, CWIST_JQ_DELAY_MAX_MS,
+        "retry_delay_ms to 31536000000 ms (365 days), 0 for the default of 3600000");
+}
+
+int cwist_jq__apply_ext_opts(cwist_jq__queue *queue, const cwist_job_queue_ext_opts_t *given)
+{
+    cwist_job_queue_ext_opts_t ext;
+
+    cwist_job_queue_ext_opts_init(&ext);
+    if (given != NULL) {
+        if (given->struct_size < sizeof(size_t) || given->struct_size > sizeof ext) {
+            return cwist_jq__fail(CWIST_ERROR_INVALID_PARAM,
+                                  "ext->struct_size is %zu; fill ext with "
+                                  "cwist_job_queue_ext_opts_init() of this version",
+                                  given->struct_size);
+        }
+        memcpy(&ext, given, given->struct_size);
+    }
+    if (ext.retry_backoff != CWIST_JOB_BACKOFF_FIXED &&
+        ext.retry_backoff != CWIST_JOB_BACKOFF_EXPONENTIAL) {
+        return cwist_jq__fail(
+            CWIST_ERROR_INVALID_PARAM, "retry_backoff is %d; allowed: %d (fixed), %d (exponential)",
+            ext.retry_backoff, CWIST_JOB_BACKOFF_FIXED, CWIST_JOB_BACKOFF_EXPONENTIAL);
+    }
+    queue->retry_backoff = ext.retry_backoff;
+    queue->retry_jitter_percent = ext.retry_jitter_percent;
+    queue->max_length = ext.max_length;
+    queue->auto_renew = ext.auto_renew;
+
+    int status = apply_cap(queue, ext.retry_delay_max_ms);
+    if (status == CWIST_SUCCESS) {
+        status = check_number("retry_jitter_percent", ext.retry_jitter_percent, 0, 100, "0 to 100");
+    }
+    if (status == CWIST_SUCCESS) {
+        status = check_number("max_length", ext.max_length, 0, 1000000000,
+                              "1 to 1000000000, 0 for no limit");
+    }
+    return status;
 }

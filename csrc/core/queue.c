@@ -1,4 +1,4 @@
-/* Queues: open, close, count, interrupt; the words around an operation. */
+/* Queues: open, close, interrupt; the words around an operation. */
 #include <string.h>
 
 #include "core/api.h"
@@ -51,7 +51,8 @@ static void queue_finish(void *object)
     cwist_jq__free(queue);
 }
 
-static int make_queue(void **handle, cwist_jq__conn *conn, const cwist_job_queue_opts_t *opts)
+static int make_queue(void **handle, cwist_jq__conn *conn, const cwist_job_queue_opts_t *opts,
+                      const cwist_job_queue_ext_opts_t *ext)
 {
     cwist_jq__queue *queue = cwist_jq__calloc(1, sizeof *queue);
 
@@ -63,6 +64,9 @@ static int make_queue(void **handle, cwist_jq__conn *conn, const cwist_job_queue
     queue->conn = conn;
 
     int status = cwist_jq__apply_opts(queue, opts);
+    if (status == CWIST_SUCCESS) {
+        status = cwist_jq__apply_ext_opts(queue, ext);
+    }
     if (status == CWIST_SUCCESS) {
         status = conn->ops->queue_open(queue);
     }
@@ -81,7 +85,7 @@ static int make_queue(void **handle, cwist_jq__conn *conn, const cwist_job_queue
 
 /* Opens a queue on a connection handle; engine NULL allows any. */
 static int open_queue(void **handle, const void *conn_handle, const char *engine,
-                      const cwist_job_queue_opts_t *opts)
+                      const cwist_job_queue_opts_t *opts, const cwist_job_queue_ext_opts_t *ext)
 {
     void *object = NULL;
     int status = cwist_jq__handle_get(&object, conn_handle, CWIST_JQ_KIND_CONN, "connection");
@@ -93,7 +97,7 @@ static int open_queue(void **handle, const void *conn_handle, const char *engine
                                 conn->ops->engine, engine);
     }
     if (status == CWIST_SUCCESS) {
-        status = make_queue(handle, conn, opts);
+        status = make_queue(handle, conn, opts, ext);
     }
     if (status != CWIST_SUCCESS) {
         cwist_jq__error_prefix("open queue%s%s: ", conn != NULL ? " at " : "",
@@ -103,24 +107,31 @@ static int open_queue(void **handle, const void *conn_handle, const char *engine
     return status;
 }
 
-cwist_error_t cwist_job_queue_open(cwist_job_queue_t **queue, cwist_job_conn_t *conn,
-                                   const cwist_job_queue_opts_t *opts)
+cwist_error_t cwist_job_queue_open_ext(cwist_job_queue_t **queue, cwist_job_conn_t *conn,
+                                       const cwist_job_queue_opts_t *opts,
+                                       const cwist_job_queue_ext_opts_t *ext)
 {
     if (queue == NULL) {
         return cwist_jq__result(
             cwist_jq__fail(CWIST_ERROR_INVALID_PARAM, "open queue: queue is NULL"));
     }
     void *handle = NULL;
-    int status = open_queue(&handle, conn, NULL, opts);
+    int status = open_queue(&handle, conn, NULL, opts, ext);
     *queue = handle;
     return cwist_jq__result(status);
+}
+
+cwist_error_t cwist_job_queue_open(cwist_job_queue_t **queue, cwist_job_conn_t *conn,
+                                   const cwist_job_queue_opts_t *opts)
+{
+    return cwist_job_queue_open_ext(queue, conn, opts, NULL);
 }
 
 cwist_job_queue_t *cwist_job_queue_create_redis(cwist_redis_t *redis,
                                                 const cwist_job_queue_opts_t *opts)
 {
     void *handle = NULL;
-    (void)open_queue(&handle, redis, "redis", opts);
+    (void)open_queue(&handle, redis, "redis", opts, NULL);
     return handle;
 }
 
@@ -128,7 +139,7 @@ cwist_job_queue_t *cwist_job_queue_create_nats(cwist_nats_t *nats,
                                                const cwist_job_queue_opts_t *opts)
 {
     void *handle = NULL;
-    (void)open_queue(&handle, nats, "nats", opts);
+    (void)open_queue(&handle, nats, "nats", opts, NULL);
     return handle;
 }
 
@@ -161,25 +172,7 @@ void cwist_jq__visibility_taken_over(cwist_jq__queue *queue, uint64_t previous_m
                   (unsigned long long)queue->visibility_ms, queue->consumer);
 }
 
-/* ---- operations ---- */
-
-cwist_error_t cwist_job_queue_dead_count(cwist_job_queue_t *handle, uint64_t *count)
-{
-    cwist_jq__queue *queue = NULL;
-    uint64_t found = 0;
-    int status = cwist_jq__begin(&queue, handle, "dead_count");
-
-    if (status == CWIST_SUCCESS && count == NULL) {
-        status = cwist_jq__fail(CWIST_ERROR_INVALID_PARAM, "count is NULL");
-    }
-    if (status == CWIST_SUCCESS) {
-        status = queue->conn->ops->dead_count(queue, cwist_jq__operation_deadline(queue), &found);
-    }
-    if (count != NULL) {
-        *count = found;
-    }
-    return cwist_jq__end(queue, "dead_count", status);
-}
+/* ---- interrupt ---- */
 
 cwist_error_t cwist_job_queue_interrupt(cwist_job_queue_t *handle)
 {

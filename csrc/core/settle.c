@@ -6,40 +6,88 @@
 
 /* ---- the endings ---- */
 
-typedef int (*ending)(cwist_jq__queue *queue, const cwist_jq__piece *piece, const char *reason,
+/* What the caller said beside the verdict. */
+typedef struct terms {
+    const char *reason; /* NULL: none */
+    bool delayed;       /* delay_ms counts; else the policy of the queue */
+    uint64_t delay_ms;
+} terms;
+
+static const terms plain = {NULL, false, 0};
+
+typedef int (*ending)(cwist_jq__queue *queue, const cwist_jq__piece *piece, const terms *by,
                       uint64_t deadline, int *codes);
 
-static int end_ack(cwist_jq__queue *queue, const cwist_jq__piece *piece, const char *reason,
+static uint64_t successes(const int *codes, size_t count)
+{
+    uint64_t done = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        done += codes[i] == CWIST_SUCCESS ? 1 : 0;
+    }
+    return done;
+}
+
+void cwist_jq__count_done(_Atomic uint64_t *counter, const int *codes, size_t count)
+{
+    atomic_fetch_add_explicit(counter, successes(codes, count), memory_order_relaxed);
+}
+
+static int end_ack(cwist_jq__queue *queue, const cwist_jq__piece *piece, const terms *by,
                    uint64_t deadline, int *codes)
 {
-    (void)reason;
-    return queue->conn->ops->ack(queue, piece->jobs, piece->count, deadline, codes);
-}
-
-static int end_retry(cwist_jq__queue *queue, const cwist_jq__piece *piece, const char *reason,
-                     uint64_t deadline, int *codes)
-{
-    (void)reason;
-    return queue->conn->ops->retry(queue, piece->jobs, piece->count, queue->retry_delay_ms,
-                                   deadline, codes);
-}
-
-static int end_dead(cwist_jq__queue *queue, const cwist_jq__piece *piece, const char *reason,
-                    uint64_t deadline, int *codes)
-{
-    int status = queue->conn->ops->bury(queue, piece->jobs, piece->count, CWIST_JQ_CAUSE_NACKED,
-                                        reason, deadline, codes);
-
-    cwist_jq__log_dead(queue, CWIST_JOB_LOG_INFO, CWIST_JQ_CAUSE_NACKED, piece->jobs, piece->count,
-                       codes);
+    (void)by;
+    int status = queue->conn->ops->ack(queue, piece->jobs, piece->count, deadline, codes);
+    cwist_jq__count_done(&queue->counters.acked, codes, piece->count);
     return status;
 }
 
-static int end_release(cwist_jq__queue *queue, const cwist_jq__piece *piece, const char *reason,
+static int end_retry(cwist_jq__queue *queue, const cwist_jq__piece *piece, const terms *by,
+                     uint64_t deadline, int *codes)
+{
+    uint64_t delays_ms[CWIST_JQ_PIECE];
+
+    for (size_t i = 0; i < piece->count; i++) {
+        delays_ms[i] =
+            by->delayed ? by->delay_ms : cwist_jq__retry_delay_ms(queue, piece->jobs[i]->attempts);
+    }
+    int status =
+        queue->conn->ops->retry(queue, piece->jobs, piece->count, delays_ms, deadline, codes);
+    cwist_jq__count_done(&queue->counters.nacked, codes, piece->count);
+    return status;
+}
+
+static int bury(cwist_jq__queue *queue, const cwist_jq__piece *piece, cwist_jq__cause cause,
+                const char *reason, uint64_t deadline, int *codes)
+{
+    int status =
+        queue->conn->ops->bury(queue, piece->jobs, piece->count, cause, reason, deadline, codes);
+
+    cwist_jq__count_done(&queue->counters.nacked, codes, piece->count);
+    cwist_jq__count_done(&queue->counters.buried, codes, piece->count);
+    cwist_jq__log_dead(queue, CWIST_JOB_LOG_INFO, cause, piece->jobs, piece->count, codes);
+    return status;
+}
+
+static int end_dead(cwist_jq__queue *queue, const cwist_jq__piece *piece, const terms *by,
+                    uint64_t deadline, int *codes)
+{
+    return bury(queue, piece, CWIST_JQ_CAUSE_NACKED, by->reason, deadline, codes);
+}
+
+static int end_reject(cwist_jq__queue *queue, const cwist_jq__piece *piece, const terms *by,
+                      uint64_t deadline, int *codes)
+{
+    return bury(queue, piece, CWIST_JQ_CAUSE_REJECTED, by->reason, deadline, codes);
+}
+
+static int end_release(cwist_jq__queue *queue, const cwist_jq__piece *piece, const terms *by,
                        uint64_t deadline, int *codes)
 {
-    (void)reason;
-    return queue->conn->ops->release(queue, piece->jobs, piece->count, deadline, codes);
+    int status =
+        queue->conn->ops->release(queue, piece->jobs, piece->count, by->delay_ms, deadline, codes);
+    cwist_jq__count_done(&queue->counters.released, codes, piece->count);
+    return status;
 }
 
 /* What becomes of jobs; another end for those that had their last allowed delivery. */
@@ -51,24 +99,25 @@ typedef struct verdict {
 
 static const verdict to_ack = {"ack", end_ack, NULL};
 static const verdict to_nack = {"nack", end_retry, end_dead};
+static const verdict to_reject = {"nack", end_reject, NULL};
 static const verdict to_release = {"release", end_release, NULL};
 
 /* ---- batches, a piece at a time ---- */
 
-static void run(cwist_jq__queue *queue, const cwist_jq__piece *piece, ending end,
-                const char *reason, uint64_t deadline, int *all, cwist_jq__failure *failure)
+static void run(cwist_jq__queue *queue, const cwist_jq__piece *piece, ending end, const terms *by,
+                uint64_t deadline, int *all, cwist_jq__failure *failure)
 {
     int codes[CWIST_JQ_PIECE];
 
     if (piece->count != 0) {
-        int status = end(queue, piece, reason, deadline, codes);
+        int status = end(queue, piece, by, deadline, codes);
         cwist_jq__piece_spread(piece, codes, status, all, failure);
     }
 }
 
 /* Runs an ending for those jobs of a piece that had, or had not, their last allowed delivery. */
 static void run_part(cwist_jq__queue *queue, const cwist_jq__piece *piece, bool last, ending end,
-                     const char *reason, uint64_t deadline, int *all, cwist_jq__failure *failure)
+                     const terms *by, uint64_t deadline, int *all, cwist_jq__failure *failure)
 {
     cwist_jq__piece part;
 
@@ -79,7 +128,7 @@ static void run_part(cwist_jq__queue *queue, const cwist_jq__piece *piece, bool 
             part.jobs[part.count++] = piece->jobs[i];
         }
     }
-    run(queue, &part, end, reason, deadline, all, failure);
+    run(queue, &part, end, by, deadline, all, failure);
 }
 
 /* The time is over: what is left of a batch from `next` on is not tried. */
@@ -94,7 +143,7 @@ static void leave(cwist_job_t *const *handles, size_t count, size_t next, int *a
 
 /* Consumes the handles whatever happens, then runs the ending. */
 static cwist_error_t settle_batch(cwist_job_queue_t *queue_handle, cwist_job_t *const *handles,
-                                  size_t count, int *all, const verdict *to, const char *reason)
+                                  size_t count, int *all, const verdict *to, const terms *by)
 {
     cwist_jq__queue *queue = NULL;
     cwist_jq__failure failure;
@@ -111,10 +160,10 @@ static cwist_error_t settle_batch(cwist_job_queue_t *queue_handle, cwist_job_t *
     uint64_t deadline = cwist_jq__operation_deadline(queue);
     while (cwist_jq__piece_take(&piece, queue, handles, count, &next, all, &failure)) {
         if (to->end_last == NULL) {
-            run(queue, &piece, to->end, reason, deadline, all, &failure);
+            run(queue, &piece, to->end, by, deadline, all, &failure);
         } else {
-            run_part(queue, &piece, false, to->end, reason, deadline, all, &failure);
-            run_part(queue, &piece, true, to->end_last, reason, deadline, all, &failure);
+            run_part(queue, &piece, false, to->end, by, deadline, all, &failure);
+            run_part(queue, &piece, true, to->end_last, by, deadline, all, &failure);
         }
         cwist_jq__piece_drop(&piece);
         if (next < count && cwist_jq__passed(deadline)) {
@@ -126,10 +175,10 @@ static cwist_error_t settle_batch(cwist_job_queue_t *queue_handle, cwist_job_t *
 }
 
 static cwist_error_t settle(cwist_job_queue_t *queue, cwist_job_t *job, const verdict *to,
-                            const char *reason)
+                            const terms *by)
 {
     int code = CWIST_SUCCESS;
-    return settle_batch(queue, &job, 1, &code, to, reason);
+    return settle_batch(queue, &job, 1, &code, to, by);
 }
 
 static cwist_error_t settle_many(cwist_job_queue_t *queue, cwist_job_t *const *jobs, size_t count,
@@ -142,34 +191,70 @@ static cwist_error_t settle_many(cwist_job_queue_t *queue, cwist_job_t *const *j
         cwist_jq__error_prefix("%s: ", to->operation);
         return cwist_jq__result(status);
     }
-    return settle_batch(queue, jobs, count, codes != NULL ? codes : own, to, NULL);
+    return settle_batch(queue, jobs, count, codes != NULL ? codes : own, to, &plain);
 }
 
 /* ---- public ---- */
 
 cwist_error_t cwist_job_queue_ack(cwist_job_queue_t *queue, cwist_job_t *job)
 {
-    return settle(queue, job, &to_ack, NULL);
+    return settle(queue, job, &to_ack, &plain);
 }
 
 cwist_error_t cwist_job_queue_nack(cwist_job_queue_t *queue, cwist_job_t *job)
 {
-    return settle(queue, job, &to_nack, NULL);
+    return settle(queue, job, &to_nack, &plain);
+}
+
+static int check_nack(const cwist_job_nack_opts_t *opts)
+{
+    int status = opts->reason != NULL ? cwist_jq__check_reason(opts->reason) : CWIST_SUCCESS;
+
+    if (status == CWIST_SUCCESS && opts->delayed) {
+        status = cwist_jq__check_delay(opts->delay_ms);
+    }
+    if (status == CWIST_SUCCESS && opts->dead && opts->delayed) {
+        status = cwist_jq__fail(CWIST_ERROR_INVALID_PARAM,
+                                "dead and delayed are both set; allowed: one of them");
+    }
+    return status;
+}
+
+cwist_error_t cwist_job_queue_nack_with(cwist_job_queue_t *queue, cwist_job_t *job,
+                                        const cwist_job_nack_opts_t *opts)
+{
+    static const cwist_job_nack_opts_t none;
+
+    opts = opts != NULL ? opts : &none;
+    if (check_nack(opts) != CWIST_SUCCESS) {
+        cwist_jq__error_prefix("nack: ");
+        return cwist_jq__result(CWIST_ERROR_INVALID_PARAM);
+    }
+    terms by = {opts->reason, opts->delayed, opts->delay_ms};
+    return settle(queue, job, opts->dead ? &to_reject : &to_nack, &by);
 }
 
 cwist_error_t cwist_job_queue_nack_reason(cwist_job_queue_t *queue, cwist_job_t *job,
                                           const char *reason)
 {
-    if (reason != NULL && cwist_jq__check_reason(reason) != CWIST_SUCCESS) {
-        cwist_jq__error_prefix("nack: ");
+    cwist_job_nack_opts_t opts = {.reason = reason};
+    return cwist_job_queue_nack_with(queue, job, &opts);
+}
+
+cwist_error_t cwist_job_queue_release_after(cwist_job_queue_t *queue, cwist_job_t *job,
+                                            uint64_t delay_ms)
+{
+    if (cwist_jq__check_delay(delay_ms) != CWIST_SUCCESS) {
+        cwist_jq__error_prefix("release: ");
         return cwist_jq__result(CWIST_ERROR_INVALID_PARAM);
     }
-    return settle(queue, job, &to_nack, reason);
+    terms by = {NULL, true, delay_ms};
+    return settle(queue, job, &to_release, &by);
 }
 
 cwist_error_t cwist_job_queue_release(cwist_job_queue_t *queue, cwist_job_t *job)
 {
-    return settle(queue, job, &to_release, NULL);
+    return settle(queue, job, &to_release, &plain);
 }
 
 cwist_error_t cwist_job_queue_ack_many(cwist_job_queue_t *queue, cwist_job_t *const *jobs,
@@ -190,6 +275,13 @@ cwist_error_t cwist_job_queue_release_many(cwist_job_queue_t *queue, cwist_job_t
     return settle_many(queue, jobs, count, codes, &to_release);
 }
 
+void cwist_jq__note_lost(cwist_jq__job *job, int code)
+{
+    if (code == CWIST_ERROR_LEASE_LOST) {
+        atomic_store(&job->lost, true);
+    }
+}
+
 cwist_error_t cwist_job_queue_extend(cwist_job_queue_t *queue_handle, cwist_job_t *job_handle)
 {
     cwist_jq__queue *queue = NULL;
@@ -204,8 +296,19 @@ cwist_error_t cwist_job_queue_extend(cwist_job_queue_t *queue_handle, cwist_job_
         status = cwist_jq__check_owner(queue, job);
     }
     if (status == CWIST_SUCCESS) {
-        status = queue->conn->ops->extend(queue, job, cwist_jq__operation_deadline(queue));
+        int code = CWIST_SUCCESS;
+        status =
+            queue->conn->ops->extend(queue, &job, 1, cwist_jq__operation_deadline(queue), &code);
+        cwist_jq__note_lost(job, code);
     }
     cwist_jq__unref(job);
     return cwist_jq__end(queue, "extend", status);
+}
+
+cwist_error_t cwist_job_queue_renew(cwist_job_queue_t *queue_handle, cwist_job_t *job_handle)
+{
+    (void)queue_handle;
+    (void)job_handle;
+    return cwist_jq__result(
+        cwist_jq__fail(CWIST_ERROR_UNSUPPORTED, "renew: this build has no renewal"));
 }

@@ -30,6 +30,11 @@ void cwist_jq__piece_spread(const cwist_jq__piece *piece, const int *codes, int 
 /* Gives the jobs back. */
 void cwist_jq__piece_drop(cwist_jq__piece *piece);
 
+/* Adds the successes among codes to a counter of the queue. */
+void cwist_jq__count_done(_Atomic uint64_t *counter, const int *codes, size_t count);
+/* Keeps on the job what an extension told: LEASE_LOST. */
+void cwist_jq__note_lost(cwist_jq__job *job, int code);
+
 /* INVALID_PARAM unless the job was claimed through this queue. */
 int cwist_jq__check_owner(const cwist_jq__queue *queue, const cwist_jq__job *job);
 /* INVALID_PARAM unless count items can be a batch. `what` names the array. */

@@ -5,6 +5,7 @@
 #include "core/backend.h"
 #include "core/claim.h"
 #include "core/queue.h"
+#include "core/settle.h"
 
 /* Moves jobs that are dead for one cause, a piece at most. A failure leaves them claimed. */
 static void bury(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
@@ -24,6 +25,7 @@ static void bury(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t coun
                       queue->name, jobs[0]->id, count > 1 ? ", or one claimed with it," : "",
                       cwist_jq__error_text());
     }
+    cwist_jq__count_done(&queue->counters.buried, codes, count);
     cwist_jq__log_dead(queue, CWIST_JOB_LOG_WARNING, cause, jobs, count, codes);
     for (size_t i = 0; i < count; i++) {
         cwist_jq__unref(jobs[i]);

@@ -528,12 +528,13 @@ void cwist_jq__nats_ack_with_pull(cwist_jq__queue *queue, cwist_jq__job *const *
                                   cwist_jq__puller *puller, size_t most, uint64_t deadline,
                                   int *codes);
 int cwist_jq__nats_retry(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
-                         uint64_t delay_ms, uint64_t deadline, int *codes);
+                         const uint64_t *delays_ms, uint64_t deadline, int *codes);
 int cwist_jq__nats_release(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
-                           uint64_t deadline, int *codes);
+                           uint64_t delay_ms, uint64_t deadline, int *codes);
 int cwist_jq__nats_bury(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
                         cwist_jq__cause cause, const char *text, uint64_t deadline, int *codes);
-int cwist_jq__nats_extend(cwist_jq__queue *queue, cwist_jq__job *job, uint64_t deadline);
+int cwist_jq__nats_extend(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+                          uint64_t deadline, int *codes);
 
 /* The moment at which a lease that began at `start` is over for us: before it is for the server. */
 uint64_t cwist_jq__lease_end(const cwist_jq__queue *queue, uint64_t start);

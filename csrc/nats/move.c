@@ -266,8 +266,9 @@ static int move_all(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t c
 }
 
 int cwist_jq__nats_release(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
-                           uint64_t deadline, int *codes)
+                           uint64_t delay_ms, uint64_t deadline, int *codes)
 {
+    (void)delay_ms;
     move how = {CWIST_JQ_FOR_COPY, CWIST_JQ_CAUSE_NACKED, NULL};
     return move_all(queue, jobs, count, &how, deadline, codes);
 }

@@ -364,8 +364,8 @@ static bool outlasts(cwist_jq__job *const *jobs, size_t count, uint64_t delay_ms
     return true;
 }
 
-int cwist_jq__nats_retry(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
-                         uint64_t delay_ms, uint64_t deadline, int *codes)
+static int retry_alike(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+                       uint64_t delay_ms, uint64_t deadline, int *codes)
 {
     char word[64];
 
@@ -379,24 +379,47 @@ int cwist_jq__nats_retry(cwist_jq__queue *queue, cwist_jq__job *const *jobs, siz
     return end_all(queue, jobs, count, word, repeat, NULL, 0, deadline, codes);
 }
 
-int cwist_jq__nats_extend(cwist_jq__queue *queue, cwist_jq__job *job, uint64_t deadline)
+int cwist_jq__nats_retry(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+                         const uint64_t *delays_ms, uint64_t deadline, int *codes)
 {
     cwist_jq__failure failure = {0};
-    int code = CWIST_SUCCESS;
-    cwist_jq__ending ending = {.queue = queue,
-                               .jobs = &job,
-                               .count = 1,
-                               .codes = &code,
-                               .failure = &failure,
-                               .word = "+WPI",
-                               .word_len = 4,
-                               .fenced = true,
-                               .repeat = true};
 
-    confirm_pieces(&ending, deadline);
-    if (code == CWIST_SUCCESS) {
-        atomic_store(&job->lease_starts, ending.sent_at);
-        atomic_store(&job->lease_ends, cwist_jq__lease_end(queue, ending.sent_at));
+    for (size_t done = 0; done < count;) {
+        size_t alike = 1;
+        while (done + alike < count && delays_ms[done + alike] == delays_ms[done]) {
+            alike++;
+        }
+        int status =
+            retry_alike(queue, jobs + done, alike, delays_ms[done], deadline, codes + done);
+        if (status != CWIST_SUCCESS) {
+            cwist_jq__failure_note(&failure, done, status);
+        }
+        done += alike;
+    }
+    return cwist_jq__failure_tell(&failure);
+}
+
+int cwist_jq__nats_extend(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+                          uint64_t deadline, int *codes)
+{
+    cwist_jq__failure failure = {0};
+
+    for (size_t i = 0; i < count; i++) {
+        cwist_jq__ending ending = {.queue = queue,
+                                   .jobs = jobs + i,
+                                   .count = 1,
+                                   .codes = codes + i,
+                                   .failure = &failure,
+                                   .first = i,
+                                   .word = "+WPI",
+                                   .word_len = 4,
+                                   .fenced = true,
+                                   .repeat = true};
+        confirm_pieces(&ending, deadline);
+        if (codes[i] == CWIST_SUCCESS) {
+            atomic_store(&jobs[i]->lease_starts, ending.sent_at);
+            atomic_store(&jobs[i]->lease_ends, cwist_jq__lease_end(queue, ending.sent_at));
+        }
     }
     return cwist_jq__failure_tell(&failure);
 }

@@ -441,12 +441,13 @@ void cwist_jq__redis_claim_end(cwist_jq__claim *claim);
 int cwist_jq__redis_ack(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
                         uint64_t deadline, int *codes);
 int cwist_jq__redis_retry(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
-                          uint64_t delay_ms, uint64_t deadline, int *codes);
+                          const uint64_t *delays_ms, uint64_t deadline, int *codes);
 int cwist_jq__redis_release(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
-                            uint64_t deadline, int *codes);
+                            uint64_t delay_ms, uint64_t deadline, int *codes);
 int cwist_jq__redis_bury(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
                          cwist_jq__cause cause, const char *text, uint64_t deadline, int *codes);
-int cwist_jq__redis_extend(cwist_jq__queue *queue, cwist_jq__job *job, uint64_t deadline);
+int cwist_jq__redis_extend(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+                           uint64_t deadline, int *codes);
 
 /* ---- acks (ack.c) ---- */
 

@@ -11,8 +11,8 @@
 typedef struct {
     cwist_jq__job *const *jobs;
     int *codes;
-    uint64_t delay_ms;
-    bool counts; /* the delivery counts as an attempt */
+    const uint64_t *delays_ms; /* NULL: none */
+    bool counts;               /* the delivery counts as an attempt */
     const char *cause;
     const char *reason;
 } endings;
@@ -71,22 +71,23 @@ static void build_give_back(cwist_jq__redis_request *request, const cwist_jq__re
     cwist_jq__request_text(request, keys->delay);
     cwist_jq__request_text(request, keys->wait);
     build_delivery_args(request, work->queue, job, all->counts ? job->attempts : before);
-    cwist_jq__request_number(request, all->delay_ms);
+    cwist_jq__request_number(request, all->delays_ms != NULL ? all->delays_ms[item] : 0);
     cwist_jq__request_text(request, all->counts ? "1" : "0");
 }
 
 int cwist_jq__redis_retry(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
-                          uint64_t delay_ms, uint64_t deadline, int *codes)
+                          const uint64_t *delays_ms, uint64_t deadline, int *codes)
 {
-    endings all = {.jobs = jobs, .codes = codes, .delay_ms = delay_ms, .counts = true};
+    endings all = {.jobs = jobs, .codes = codes, .delays_ms = delays_ms, .counts = true};
     cwist_jq__redis_work work = {.build = build_give_back};
 
     return run_endings(&work, queue, &all, count, deadline);
 }
 
 int cwist_jq__redis_release(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
-                            uint64_t deadline, int *codes)
+                            uint64_t delay_ms, uint64_t deadline, int *codes)
 {
+    (void)delay_ms;
     endings all = {.jobs = jobs, .codes = codes};
     cwist_jq__redis_work work = {.build = build_give_back};
 
@@ -136,7 +137,7 @@ static void build_extend(cwist_jq__redis_request *request, const cwist_jq__redis
     cwist_jq__request_text(request, "JUSTID");
 }
 
-int cwist_jq__redis_extend(cwist_jq__queue *queue, cwist_jq__job *job, uint64_t deadline)
+static int extend_one(cwist_jq__queue *queue, cwist_jq__job *job, uint64_t deadline)
 {
     cwist_jq__redis_call call = {.conn = queue->conn,
                                  .queue = queue,
@@ -162,4 +163,18 @@ int cwist_jq__redis_extend(cwist_jq__queue *queue, cwist_jq__job *job, uint64_t 
     }
     cwist_jq__redis_call_clear(&call);
     return status;
+}
+
+int cwist_jq__redis_extend(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+                           uint64_t deadline, int *codes)
+{
+    cwist_jq__failure failure = {0};
+
+    for (size_t i = 0; i < count; i++) {
+        codes[i] = extend_one(queue, jobs[i], deadline);
+        if (codes[i] != CWIST_SUCCESS) {
+            cwist_jq__failure_note(&failure, i, codes[i]);
+        }
+    }
+    return cwist_jq__failure_tell(&failure);
 }

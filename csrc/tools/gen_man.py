@@ -28,7 +28,9 @@ _REGION = re.compile(re.escape(gen_cdef.BEGIN) + "(.*?)" + re.escape(gen_cdef.EN
 _COMMENT = re.compile(r"/\*(.*?)\*/", re.DOTALL)
 _FUNCTION = re.compile(r"CWIST_API\s+([^;(]*?[ *])(\w+)\(([^;]*)\);")
 _STRUCT = re.compile(r"(?:/\*((?:(?!\*/).)*)\*/\n)?typedef struct \w+ \{(.*?)\} (\w+);", re.DOTALL)
-_MEMBER = re.compile(r"^ *([^/;]+?[ *])(\w+);(?: */\* (.*?) \*/)?", re.MULTILINE)
+_MEMBER = re.compile(
+    r"^ *([^/;]+?[ *])(\w+(?:\[\w+\])?);(?: */\* ((?:(?!\*/)[\s\S])*?) \*/)?", re.MULTILINE
+)
 _CALLBACK = re.compile(r"/\*((?:(?!\*/).)*)\*/\ntypedef \w+ \(\*(\w+)\)\((.*?)\);", re.DOTALL)
 _WORD = re.compile(r"(\(?)(.*?)((?:\(\))?)([).,:;]*)")
 _CODE = re.compile(r"^ *(CWIST_\w+) = (-?\d+),?(?: */\* (.*?) \*/)?$", re.MULTILINE)
@@ -133,8 +135,15 @@ def read(include_dir):
             continue
         headers.pages.extend(read_pages(name, text))
         for comment, members, struct in _STRUCT.findall(text):
-            if struct.endswith("_opts_t"):
-                headers.structs[struct] = (split_fields(comment)[0], _MEMBER.findall(members))
+            if struct == "cwist_error_t":  # programs read it by functions
+                continue
+            headers.structs[struct] = (
+                split_fields(comment)[0],
+                [
+                    (kind, member, " ".join(note.split()))
+                    for kind, member, note in _MEMBER.findall(members)
+                ],
+            )
         for comment, callback, parameters in _CALLBACK.findall(text):
             headers.callbacks[callback] = (parameters_of(parameters), split_fields(comment)[0])
         headers.codes.extend(
@@ -235,11 +244,22 @@ def synopsis(page):
     return lines
 
 
+def structs_of(text, headers):
+    """The structs with public members in declarations, and those that they lead to."""
+    found = []
+    for word in re.findall(r"\w+_t\b", text):
+        if word in headers.structs and word not in found:
+            kinds = " ".join(kind for kind, _, _ in headers.structs[word][1])
+            found += [word, *(inner for inner in structs_of(kinds, headers) if inner not in found)]
+    return found
+
+
 def members_of(page, headers, names, own):
-    """The members of the structs that the functions take, each with what it means."""
+    """The members of the structs that the functions take or give, each with what it means."""
     lines = []
-    taken = " ".join(parameter for f in page.functions for parameter in f.parameters)
-    for struct in re.findall(r"\w+_opts_t", taken):
+    for struct in structs_of(
+        " ".join(" ".join([*f.parameters, f.result]) for f in page.functions), headers
+    ):
         general, members = headers.structs[struct]
         lines += [".Pp", "The members of", f".Vt {struct}", "are as follows."]
         lines += [*prose(general, names, own), ".Bl -tag -width Ds"]
@@ -252,7 +272,6 @@ def members_of(page, headers, names, own):
                 lines += [f'.Fa "{escape(parameter)}"' for parameter in parameters]
                 lines += [".Fc .", *prose(text, names, own)]
         lines.append(".El")
-        break  # functions of one page take the same struct
     return lines
 
 

@@ -23,7 +23,8 @@ static const cwist_job_item_t *numbered(size_t first, size_t count)
 
     for (size_t i = 0; i < count; i++) {
         (void)snprintf(texts[i], sizeof texts[i], "%zu", first + i);
-        items[i] = (cwist_job_item_t){texts[i], strlen(texts[i]), i % 3 == 0 ? "third" : NULL};
+        items[i] = (cwist_job_item_t){
+            .payload = texts[i], .len = strlen(texts[i]), .type = i % 3 == 0 ? "third" : NULL};
     }
     return items;
 }
@@ -176,7 +177,7 @@ static void payloads_of_all_sizes_share_a_batch(void)
         bytes[i] = (unsigned char)(i * 7 + i / 256);
     }
     for (size_t i = 0; i < COUNT; i++) {
-        items[i] = (cwist_job_item_t){bytes + i, sizes[i], "bytes"};
+        items[i] = (cwist_job_item_t){.payload = bytes + i, .len = sizes[i], .type = "bytes"};
     }
     items[1].payload = NULL; /* allowed with no length */
     cwist_job_queue_t *queue = open_queue((cwist_job_queue_opts_t){0});
@@ -203,16 +204,19 @@ static void a_bad_item_stops_the_whole_batch(void)
 {
     static const enqueuer calls[] = {cwist_job_queue_enqueue_many, cwist_job_queue_enqueue_all};
     static char long_type[300];
-    static const cwist_job_item_t bad[] = {{NULL, 1, NULL},
-                                           {"x", 1, "a\nb"},
-                                           {"x", 1, long_type},
-                                           {"x", 1, "\xff"},
-                                           {"x", (size_t)1 << 40, NULL}};
+    static const cwist_job_item_t bad[] = {{.len = 1},
+                                           {.payload = "x", .len = 1, .type = "a\nb"},
+                                           {.payload = "x", .len = 1, .type = long_type},
+                                           {.payload = "x", .len = 1, .type = "\xff"},
+                                           {.payload = "x", .len = (size_t)1 << 40}};
     cwist_job_queue_t *queue = harness_open((cwist_job_queue_opts_t){0});
 
     memset(long_type, 'x', sizeof long_type - 1);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        cwist_job_item_t items[] = {{"a", 1, NULL}, {"b", 1, NULL}, bad[i], {"d", 1, NULL}};
+        cwist_job_item_t items[] = {{.payload = "a", .len = 1},
+                                    {.payload = "b", .len = 1},
+                                    bad[i],
+                                    {.payload = "d", .len = 1}};
         int code = items[2].len > 1 ? CWIST_ERROR_TOO_LARGE : CWIST_ERROR_INVALID_PARAM;
         for (size_t call = 0; call < 2; call++) {
             cwist_job_stored_t stored[4];

@@ -86,7 +86,8 @@ static void produce_many(int thread)
         int count = size < PER_THREAD - first ? size : PER_THREAD - first;
         for (int i = 0; i < count; i++) {
             (void)snprintf(payloads[i], sizeof payloads[i], "%d/%d", thread, first + i);
-            items[i] = (cwist_job_item_t){payloads[i], strlen(payloads[i]), payloads[i]};
+            items[i] = (cwist_job_item_t){
+                .payload = payloads[i], .len = strlen(payloads[i]), .type = payloads[i]};
         }
         CHECK_OK(cwist_job_queue_enqueue_many(queue, items, (size_t)count, stored));
         for (int i = 0; i < count; i++) {

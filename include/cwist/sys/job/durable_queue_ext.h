@@ -1,6 +1,7 @@
 /*
  * What cwist_jq adds to the CWIST job queue: connections by URL, error texts, further codes,
- * release, extend, nack with a reason, interruptible claims, batches.
+ * delayed and unique jobs, headers, retry policies, release, extend, renewal of leases,
+ * interruptible claims, batches, dead letters, statistics, purge and pause.
  *
  * Threads: any thread.
  */
@@ -27,7 +28,9 @@ enum cwist_job_error_code {
     CWIST_ERROR_REFUSED = -27,         /* the server refused (memory, disk, read-only, loading) */
     CWIST_ERROR_CONFLICT = -28,        /* what exists on the server is configured differently */
     CWIST_ERROR_INTERRUPTED = -29,     /* cwist_job_queue_interrupt() woke the claim */
-    CWIST_ERROR_NOT_SENT = -30         /* an earlier item failed first: not tried */
+    CWIST_ERROR_NOT_SENT = -30,        /* an earlier item failed first: not tried */
+    CWIST_ERROR_NOT_FOUND = -31,       /* there is no such dead letter (any more) */
+    CWIST_ERROR_FULL = -32             /* the queue holds max_length jobs; nothing was stored */
 };
 
 /*
@@ -120,6 +123,80 @@ enum { CWIST_JOB_ID_SIZE = 64 };
 CWIST_API cwist_error_t cwist_job_queue_open(cwist_job_queue_t **queue, cwist_job_conn_t *conn,
                                              const cwist_job_queue_opts_t *opts);
 
+/* How long a nacked job waits. */
+enum cwist_job_backoff {
+    CWIST_JOB_BACKOFF_FIXED = 0,      /* always retry_delay_ms */
+    CWIST_JOB_BACKOFF_EXPONENTIAL = 1 /* retry_delay_ms, doubled after each further attempt */
+};
+
+/* Options of a queue beyond those of the contract. */
+typedef struct cwist_job_queue_ext_opts {
+    size_t struct_size;          /* set by cwist_job_queue_ext_opts_init() */
+    int retry_backoff;           /* of enum cwist_job_backoff; default CWIST_JOB_BACKOFF_FIXED */
+    uint64_t retry_delay_max_ms; /* cap of growing delays: retry_delay_ms to 365 days; default 1 h,
+                                    or retry_delay_ms when that is longer */
+    uint32_t retry_jitter_percent; /* up to so much of a delay is taken off at random: 0 to 100;
+                                      default 0 */
+    uint64_t max_length; /* no enqueue while so many jobs are ready, delayed or claimed: 1 to
+                            1000000000; default 0, no limit */
+    bool auto_renew; /* renew each claimed job, as cwist_job_queue_renew() does; default false */
+} cwist_job_queue_ext_opts_t;
+
+/* Fills the further options of a queue with the defaults. */
+CWIST_API void cwist_job_queue_ext_opts_init(cwist_job_queue_ext_opts_t *ext);
+
+/*
+ * Opens a queue with further options: does what cwist_job_queue_open() does. ext may be NULL. The
+ * retry policy and max_length are those of this handle; on NATS max_length is also a setting of the
+ * stream, made by the first enqueue, and then the queue takes no delayed jobs.
+ * Errors: as for cwist_job_queue_open().
+ */
+CWIST_API cwist_error_t cwist_job_queue_open_ext(cwist_job_queue_t **queue, cwist_job_conn_t *conn,
+                                                 const cwist_job_queue_opts_t *opts,
+                                                 const cwist_job_queue_ext_opts_t *ext);
+
+/* ---- enqueue ---- */
+
+/* A header of a job. */
+typedef struct cwist_job_header {
+    const char *name;  /* 1 to 128 of A-Z a-z 0-9 -, not beginning with Nats- or Cwist- in any
+                          case */
+    const char *value; /* up to 4096 bytes of UTF-8 without control characters, no space at its
+                          ends */
+} cwist_job_header_t;
+
+enum { CWIST_JOB_HEADERS_MAX = 64 };
+
+/* A job to store. Zero the struct before filling it in; what it points to is borrowed. */
+typedef struct cwist_job_item {
+    const void *payload; /* may be NULL when len is 0 */
+    size_t len;          /* of the payload */
+    const char *type;    /* NULL or "": none */
+    uint64_t delay_ms; /* ready after so long, by the server's clock: 0 to 31536000000 (365 days) */
+    const char *dedupe_key; /* NULL: none; 1 to 255 bytes of UTF-8 without control characters */
+    const cwist_job_header_t *headers; /* may be NULL when header_count is 0 */
+    size_t header_count;               /* up to CWIST_JOB_HEADERS_MAX; names differ */
+} cwist_job_item_t;
+
+/* What became of an item. */
+typedef struct cwist_job_stored {
+    int code;       /* CWIST_SUCCESS, or why it was not stored */
+    bool duplicate; /* a live job has the dedupe key: nothing was stored, id is its id */
+    char id[CWIST_JOB_ID_SIZE]; /* "" unless code is CWIST_SUCCESS */
+} cwist_job_stored_t;
+
+/*
+ * Persists a job with options and tells what became of it. With a dedupe key at most one job of the
+ * queue lives: a key is free again when its job is acked, dead or purged; a second enqueue until
+ * then succeeds as a duplicate. stored may be NULL.
+ * Errors: IO (nothing was stored), OUTCOME_UNKNOWN (the reply was lost; with a dedupe key it is
+ * only left when the time was over), TOO_LARGE, FULL, UNSUPPORTED (a delay on NATS needs
+ * server 2.12, and a queue without max_length), REFUSED, DENIED.
+ */
+CWIST_API cwist_error_t cwist_job_queue_enqueue_item(cwist_job_queue_t *queue,
+                                                     const cwist_job_item_t *item,
+                                                     cwist_job_stored_t *stored);
+
 /*
  * Persists a job and tells its id: does what cwist_job_queue_enqueue() does, and writes the id with
  * a final NUL to id, a buffer of at least CWIST_JOB_ID_SIZE bytes ("" on failure).
@@ -128,9 +205,47 @@ CWIST_API cwist_error_t cwist_job_queue_open(cwist_job_queue_t **queue, cwist_jo
 CWIST_API cwist_error_t cwist_job_queue_enqueue_id(cwist_job_queue_t *queue, const void *payload,
                                                    size_t len, const char *type, char *id);
 
+/* ---- claimed jobs ---- */
+
+/*
+ * Counts the headers of a claimed job. On NATS those of other publishers count too.
+ * Returns: how many; 0 when the handle is not valid.
+ */
+CWIST_API size_t cwist_job_header_count(const cwist_job_t *job);
+
+/*
+ * Reads a header by its place, from 0 on. *name and *value are borrowed from the job.
+ * Returns: false when there is none at that place.
+ */
+CWIST_API bool cwist_job_header_at(const cwist_job_t *job, size_t index, const char **name,
+                                   const char **value);
+
+/*
+ * Reads a header by its name; the case of letters matters.
+ * Returns: the value, borrowed from the job; NULL when there is none.
+ */
+CWIST_API const char *cwist_job_header(const cwist_job_t *job, const char *name);
+
+/* How a job is handed back. Zero the struct before filling it in; what it points to is borrowed. */
+typedef struct cwist_job_nack_opts {
+    const char *reason; /* up to 4096 bytes of UTF-8; NULL: none */
+    bool dead;          /* to the dead letters now, with the cause "rejected"; not with delayed */
+    bool delayed;       /* delay_ms counts; else the retry policy of the queue */
+    uint64_t delay_ms;  /* 0 to 31536000000 (365 days) */
+} cwist_job_nack_opts_t;
+
+/*
+ * Hands the job back with options: does what cwist_job_queue_nack() does. A job that had its last
+ * delivery becomes a dead letter, whatever the delay. opts may be NULL. A wrong option is
+ * INVALID_PARAM and leaves the handle alive.
+ * Errors: as for cwist_job_queue_ack().
+ */
+CWIST_API cwist_error_t cwist_job_queue_nack_with(cwist_job_queue_t *queue, cwist_job_t *job,
+                                                  const cwist_job_nack_opts_t *opts);
+
 /*
  * Hands the job back and says why: does what cwist_job_queue_nack() does, and keeps the reason with
- * the dead letter. It has up to 1024 bytes of UTF-8 (NULL: none; a longer one is INVALID_PARAM and
+ * the dead letter. It has up to 4096 bytes of UTF-8 (NULL: none; a longer one is INVALID_PARAM and
  * leaves the handle alive).
  * Errors: as for cwist_job_queue_ack().
  */
@@ -143,6 +258,16 @@ CWIST_API cwist_error_t cwist_job_queue_nack_reason(cwist_job_queue_t *queue, cw
  * Errors: as for cwist_job_queue_ack().
  */
 CWIST_API cwist_error_t cwist_job_queue_release(cwist_job_queue_t *queue, cwist_job_t *job);
+
+/*
+ * Puts the job off: hands it back, to be claimed after delay_ms (0 to 31536000000, 365 days), and
+ * spends no attempt. Otherwise as cwist_job_queue_release(). A delay out of its range is
+ * INVALID_PARAM and leaves the handle alive.
+ * Errors: LEASE_LOST, IO (the job will come back), OUTCOME_UNKNOWN, UNSUPPORTED (a delay on NATS
+ * needs server 2.12 and a queue without max_length; the job comes back when its lease ends).
+ */
+CWIST_API cwist_error_t cwist_job_queue_release_after(cwist_job_queue_t *queue, cwist_job_t *job,
+                                                      uint64_t delay_ms);
 
 /*
  * Restarts the visibility clock of a claimed job. The handle stays valid, on failure too.
@@ -164,6 +289,168 @@ CWIST_API cwist_error_t cwist_job_queue_interrupt(cwist_job_queue_t *queue);
  */
 CWIST_API uint64_t cwist_job_lease_remaining_ms(const cwist_job_t *job);
 
+/*
+ * Keeps the lease of a claimed job: a thread of the library, one for the whole process, extends it
+ * in time until the handle is settled or destroyed, or its queue. When it cannot, it logs a
+ * warning. A job that is renewed already is fine.
+ * Errors: LEASE_LOST (the lease is over already), NOMEM.
+ */
+CWIST_API cwist_error_t cwist_job_queue_renew(cwist_job_queue_t *queue, cwist_job_t *job);
+
+/*
+ * Tells whether the delivery was lost, as far as is known: the server said so, or the lease ended
+ * by the local clock. No network call.
+ * Returns: true when another worker may have the job; false for a handle that is not valid.
+ */
+CWIST_API bool cwist_job_lease_lost(const cwist_job_t *job);
+
+/* ---- dead letters ---- */
+
+/* A dead letter. All that it points to lives as long as its page. */
+typedef struct cwist_job_dead_letter {
+    const char *id;       /* that of the job */
+    const char *type;     /* NULL: none */
+    const char *cause;    /* "nacked", "lease-expired", "malformed" or "rejected" */
+    const char *reason;   /* the caller's text; NULL: none */
+    const char *consumer; /* the last one; NULL: not known */
+    uint32_t attempts;    /* deliveries */
+    uint64_t first_ms;    /* time of the first enqueue, ms since 1970 by the server; 0: not known */
+    uint64_t died_ms;     /* time of death, likewise */
+    size_t len;           /* of the payload */
+    const void *payload;  /* NULL in a list */
+    const cwist_job_header_t *headers; /* NULL: none */
+    size_t header_count;               /* how many they are */
+} cwist_job_dead_letter_t;
+
+/* Letters that were read together. */
+typedef struct cwist_job_dead_page cwist_job_dead_page_t;
+
+/* Which dead letters. Zero the struct before filling it in; what it points to is borrowed. */
+typedef struct cwist_job_dead_query {
+    size_t most;       /* letters on the page: 1 to CWIST_JOB_BATCH_MAX; 0: 100 */
+    bool oldest_first; /* default: newest first */
+    const char *type;  /* only of this type, "" for those without one; NULL: all */
+    const char *after; /* the mark of the page before; NULL: from the beginning */
+} cwist_job_dead_query_t;
+
+/*
+ * Reads a page of dead letters without their payloads; changes nothing. Letters that come or go
+ * between two pages shift no others. query may be NULL. With a type a page may have fewer letters
+ * than asked for, even none, although others follow: the mark tells. On success *page is yours to
+ * free, else NULL.
+ * Errors: INVALID_PARAM (also when `after` is no mark), IO, DENIED.
+ */
+CWIST_API cwist_error_t cwist_job_dead_list(cwist_job_queue_t *queue,
+                                            const cwist_job_dead_query_t *query,
+                                            cwist_job_dead_page_t **page);
+
+/*
+ * Reads one dead letter with its payload. On success *page is yours to free, else NULL.
+ * Errors: NOT_FOUND, IO, DENIED.
+ */
+CWIST_API cwist_error_t cwist_job_dead_read(cwist_job_queue_t *queue, const char *id,
+                                            cwist_job_dead_page_t **page);
+
+/*
+ * Counts the letters of a page.
+ * Returns: how many; 0 for NULL.
+ */
+CWIST_API size_t cwist_job_dead_page_count(const cwist_job_dead_page_t *page);
+
+/*
+ * Reads a letter of a page by its place, from 0 on.
+ * Returns: the letter, which lives as long as the page; NULL when there is none at that place.
+ */
+CWIST_API const cwist_job_dead_letter_t *cwist_job_dead_page_at(const cwist_job_dead_page_t *page,
+                                                                size_t index);
+
+/*
+ * Tells where the next page begins, for cwist_job_dead_query_t.after.
+ * Returns: the mark, which lives as long as the page; NULL when this page is the last.
+ */
+CWIST_API const char *cwist_job_dead_page_mark(const cwist_job_dead_page_t *page);
+
+/* Frees a page. NULL is allowed. */
+CWIST_API void cwist_job_dead_page_free(cwist_job_dead_page_t *page);
+
+/*
+ * Moves a dead letter back into the queue, where it is ready and its attempts start again; the id
+ * stays. One step for each job: two callers at once never double it.
+ * Errors: NOT_FOUND (another one may have moved it), IO, OUTCOME_UNKNOWN, FULL, DENIED.
+ */
+CWIST_API cwist_error_t cwist_job_dead_requeue(cwist_job_queue_t *queue, const char *id);
+
+/*
+ * Moves all dead letters that are there now back into the queue, oldest first, or those of one type
+ * (NULL: all; "": without one). *count is how many were moved, on failure too; it may be NULL. The
+ * operation timeout holds for each piece of the work, not for the whole.
+ * Errors: IO, OUTCOME_UNKNOWN, FULL, DENIED.
+ */
+CWIST_API cwist_error_t cwist_job_dead_requeue_all(cwist_job_queue_t *queue, const char *type,
+                                                   uint64_t *count);
+
+/*
+ * Deletes a dead letter for good.
+ * Errors: NOT_FOUND, IO, DENIED.
+ */
+CWIST_API cwist_error_t cwist_job_dead_purge(cwist_job_queue_t *queue, const char *id);
+
+/*
+ * Deletes for good the dead letters that are there now and died at least older_than_ms ago (0:
+ * all), of one type (NULL: all; "": without one). Otherwise as cwist_job_dead_requeue_all().
+ * Errors: IO, DENIED.
+ */
+CWIST_API cwist_error_t cwist_job_dead_purge_all(cwist_job_queue_t *queue, const char *type,
+                                                 uint64_t older_than_ms, uint64_t *count);
+
+/* ---- statistics, purge, pause ---- */
+
+/*
+ * What a queue holds, by the server; from `enqueued` on what this handle did since it was opened.
+ */
+typedef struct cwist_job_stats {
+    size_t struct_size;       /* set it to sizeof(cwist_job_stats_t) */
+    uint64_t ready;           /* lapsed jobs count as claimed until they are brought back */
+    uint64_t claimed;         /* on NATS also those that wait after a nack */
+    uint64_t delayed;         /* jobs that are not due yet */
+    uint64_t dead;            /* dead letters */
+    uint64_t oldest_ready_ms; /* age of the job that is ready longest; 0: none is ready */
+    uint64_t consumers;       /* that hold or wait for jobs, as far as the server knows */
+    bool paused;              /* claims are stopped */
+    uint64_t enqueued;        /* jobs stored; duplicates do not count */
+    uint64_t delivered;       /* jobs that claims brought */
+    uint64_t acked;           /* jobs */
+    uint64_t nacked;          /* jobs, those that became dead letters too */
+    uint64_t released;        /* jobs */
+    uint64_t buried;          /* jobs moved to the dead letters */
+} cwist_job_stats_t;
+
+/*
+ * Reads the statistics of a queue. On failure nothing is written.
+ * Errors: INVALID_PARAM (also for a wrong struct_size), IO, DENIED.
+ */
+CWIST_API cwist_error_t cwist_job_queue_stats(cwist_job_queue_t *queue, cwist_job_stats_t *stats);
+
+/*
+ * Deletes for good the jobs that are ready or delayed now; claimed and dead ones stay. *count is
+ * how many were deleted, on failure too; it may be NULL. The operation timeout holds for each piece
+ * of the work, not for the whole. Errors: IO, OUTCOME_UNKNOWN, DENIED.
+ */
+CWIST_API cwist_error_t cwist_job_queue_purge(cwist_job_queue_t *queue, uint64_t *count);
+
+/*
+ * Stops all claims of the queue, by anyone, until cwist_job_queue_resume(): claims wait on. Within
+ * a second it holds everywhere; claimed jobs are not touched. It is kept on the server. Errors:
+ * UNSUPPORTED (on NATS it needs server 2.11), IO, DENIED.
+ */
+CWIST_API cwist_error_t cwist_job_queue_pause(cwist_job_queue_t *queue);
+
+/*
+ * Lets the claims of a queue go on.
+ * Errors: as for cwist_job_queue_pause().
+ */
+CWIST_API cwist_error_t cwist_job_queue_resume(cwist_job_queue_t *queue);
+
 /* ---- batches ----
  *
  * Each call takes 1 to CWIST_JOB_BATCH_MAX items, sends them in pieces of a bounded size, one round
@@ -174,19 +461,6 @@ CWIST_API uint64_t cwist_job_lease_remaining_ms(const cwist_job_t *job);
  */
 
 enum { CWIST_JOB_BATCH_MAX = 1000 };
-
-/* A job to store. Zero the struct before filling it in; what it points to is borrowed. */
-typedef struct cwist_job_item {
-    const void *payload; /* may be NULL when len is 0 */
-    size_t len;
-    const char *type; /* NULL or "": none */
-} cwist_job_item_t;
-
-/* What became of an item. */
-typedef struct cwist_job_stored {
-    int code;                   /* CWIST_SUCCESS, or why it was not stored */
-    char id[CWIST_JOB_ID_SIZE]; /* "" unless it was stored */
-} cwist_job_stored_t;
 
 /*
  * Persists jobs in the given order. stored has room for count results, or is NULL. All items are
