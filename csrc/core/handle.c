@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "core/api.h"
-#include "platform/process.h"
 #include "platform/thread.h"
 
 #if UINTPTR_MAX > 0xFFFFFFFFu
@@ -40,33 +39,23 @@ static struct {
     slot *inherited; /* a forked child keeps its parent's slots in sight, and never uses them */
 } table = {.lock = CWIST_JQ_MUTEX_INIT};
 
-/* The process that the table belongs to; 0: none yet. */
+/* The process that the table belongs to. */
 static _Atomic uint64_t table_owner;
-/* Set while a thread of that process takes over. A child forked meanwhile does not wait for it. */
-#define OWNER_CHANGING (UINT64_C(1) << 63)
 
 /* Gives a forked child a table of its own. The parent's memory is left alone on purpose. */
+static void start_anew(void)
+{
+    cwist_jq__mutex_init(&table.lock);
+    table.inherited = table.slots;
+    table.slots = NULL;
+    table.size = table.first_free = 0;
+    table.live = 0;
+    table.epoch = (table.epoch + 1) & MASK(EPOCH_BITS);
+}
+
 static void enter_process(void)
 {
-    uint64_t self = cwist_jq__process_id();
-    uint64_t owner = atomic_load_explicit(&table_owner, memory_order_acquire);
-
-    while (owner != self) {
-        if (owner == (self | OWNER_CHANGING)) {
-            owner = atomic_load_explicit(&table_owner, memory_order_acquire);
-        } else if (atomic_compare_exchange_strong(&table_owner, &owner, self | OWNER_CHANGING)) {
-            if (owner != 0) {
-                cwist_jq__mutex_init(&table.lock);
-                table.inherited = table.slots;
-                table.slots = NULL;
-                table.size = table.first_free = 0;
-                table.live = 0;
-                table.epoch = (table.epoch + 1) & MASK(EPOCH_BITS);
-            }
-            atomic_store_explicit(&table_owner, self, memory_order_release);
-            owner = self;
-        }
-    }
+    cwist_jq__enter_process(&table_owner, start_anew);
 }
 
 static uintptr_t encode(uint32_t index, uint32_t generation, cwist_jq__kind kind)

@@ -81,6 +81,14 @@ uint64_t cwist_jq__backoff_next(cwist_jq__backoff *backoff, uint64_t deadline);
 /* For unique names and jitter; not for secrets. Differs in a forked child. */
 uint64_t cwist_jq__random(void);
 
+/* ---- what belongs to one process (forks.c) ---- */
+
+/*
+ * To be called before anything that `owner` guards is used; *owner begins as 0. In a forked child
+ * it calls start_anew() once, because a thread that is only in the parent may hold the locks.
+ */
+void cwist_jq__enter_process(_Atomic uint64_t *owner, void (*start_anew)(void));
+
 /* ---- objects (object.c): counted references, and handles that outlive them safely ---- */
 
 typedef enum cwist_jq__kind {

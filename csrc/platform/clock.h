@@ -1,4 +1,4 @@
-/* Monotonic time and sleeping. */
+/* Monotonic time, sleeping, and the time of day. */
 #ifndef CWIST_JQ_CLOCK_H
 #define CWIST_JQ_CLOCK_H
 
@@ -9,5 +9,8 @@ uint64_t cwist_jq__now(void);
 
 /* Sleeps until the moment; signals do not end it. */
 void cwist_jq__sleep_until(uint64_t when);
+
+/* Milliseconds since 1970, to be shown to people: the clock may be set meanwhile. */
+uint64_t cwist_jq__wall_ms(void);
 
 #endif

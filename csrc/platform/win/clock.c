@@ -1,11 +1,12 @@
-/* The performance counter: monotonic, and the same on all processors. */
+/* The performance counter, monotonic and the same on all processors, and the time of day. */
 #include "platform/clock.h"
 
 #include "platform/win/windows.h"
 
 #define SECOND UINT64_C(1000000000)
 #define MS UINT64_C(1000000)
-#define LONGEST_MS 60000 /* below what Sleep() takes for ever */
+#define EPOCH_MS UINT64_C(11644473600000) /* from 1601, where the system counts from, to 1970 */
+#define LONGEST_MS 60000                  /* below what Sleep() takes for ever */
 
 uint64_t cwist_jq__now(void)
 {
@@ -17,6 +18,14 @@ uint64_t cwist_jq__now(void)
     uint64_t per_second = (uint64_t)frequency.QuadPart;
     uint64_t ticks = (uint64_t)count.QuadPart;
     return ticks / per_second * SECOND + ticks % per_second * SECOND / per_second;
+}
+
+uint64_t cwist_jq__wall_ms(void)
+{
+    FILETIME time; /* in steps of 100 ns */
+
+    GetSystemTimeAsFileTime(&time);
+    return ((uint64_t)time.dwHighDateTime << 32 | time.dwLowDateTime) / 10000 - EPOCH_MS;
 }
 
 void cwist_jq__sleep_until(uint64_t when)
