@@ -1,5 +1,6 @@
 /* Batches: handles in, jobs with their places out, codes and the first failure back. */
 #include "core/api.h"
+#include "core/renewals.h"
 #include "core/settle.h"
 
 int cwist_jq__check_count(size_t count, const void *items, const char *what)
@@ -45,6 +46,7 @@ bool cwist_jq__piece_take(cwist_jq__piece *piece, const cwist_jq__queue *queue,
         void *object = NULL;
         int status = cwist_jq__handle_take(&object, handles[*next], CWIST_JQ_KIND_JOB, "job");
         if (status == CWIST_SUCCESS) {
+            cwist_jq__keep_no_more(object, true);
             status = cwist_jq__check_owner(queue, object);
         }
         codes[*next] = status;

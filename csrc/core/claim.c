@@ -6,6 +6,7 @@
 #include "core/api.h"
 #include "core/backend.h"
 #include "core/queue.h"
+#include "core/renewals.h"
 #include "platform/clock.h"
 
 int cwist_jq__claim_check(const cwist_jq__claim *claim)
@@ -151,6 +152,12 @@ int cwist_jq__claim_publish(cwist_jq__claim *claim, cwist_job_t **handles, size_
         done++;
     }
     *count = done;
+    if (claim->queue->auto_renew && done != 0 &&
+        cwist_jq__keep(claim->queue, claim->jobs, done) != CWIST_SUCCESS) {
+        cwist_jq__log(claim->queue->conn, CWIST_JOB_LOG_WARNING,
+                      "queue %s: the leases of claimed jobs are not renewed: %s",
+                      claim->queue->name, cwist_jq__error_text());
+    }
     atomic_fetch_add_explicit(&claim->queue->counters.delivered, done, memory_order_relaxed);
     cwist_jq__hand_back(claim->queue, claim->jobs + done, claim->count - done);
     return done != 0 ? CWIST_SUCCESS : cwist_jq__no_memory();

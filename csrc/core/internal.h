@@ -150,6 +150,8 @@ bool cwist_jq__url_is_tls(const cwist_jq__url *url);
 /* How much of a host a certificate carries: not the dot that ends a full name. Never nothing. */
 size_t cwist_jq__certificate_name_len(const char *host, size_t len);
 
+struct cwist_jq__lane; /* renewals.c */
+
 typedef struct cwist_jq__conn {
     cwist_jq__object object;
     const cwist_jq__ops *ops;
@@ -158,7 +160,8 @@ typedef struct cwist_jq__conn {
     uint64_t operation_timeout_ms;
     cwist_job_log_fn log;
     void *log_context;
-    void *impl; /* the backend's own part */
+    struct cwist_jq__lane *lane; /* renewals.c; guarded by the lock there */
+    void *impl;                  /* the backend's own part */
 } cwist_jq__conn;
 
 /* Writes one line to the log of the connection. Hold no lock that a queue operation takes. */
@@ -176,6 +179,16 @@ typedef struct cwist_jq__counters {
     _Atomic uint64_t buried;
 } cwist_jq__counters;
 
+struct cwist_jq__job;
+
+/* The jobs of a queue whose leases are kept (renewals.c); guarded by the lock there. */
+typedef struct cwist_jq__kept_jobs {
+    struct cwist_jq__job *first; /* the most urgent one; NULL: none */
+    struct cwist_jq__job *last;
+    struct cwist_jq__queue *before; /* other queues that have such jobs */
+    struct cwist_jq__queue *after;
+} cwist_jq__kept_jobs;
+
 typedef struct cwist_jq__queue {
     cwist_jq__object object;
     cwist_jq__conn *conn; /* counted */
@@ -191,6 +204,7 @@ typedef struct cwist_jq__queue {
     uint64_t max_length; /* 0: none */
     bool auto_renew;
     cwist_jq__counters counters;
+    cwist_jq__kept_jobs kept;
     _Atomic uint64_t server_visibility_ms; /* what the server was last seen to keep; 0: unknown */
     atomic_bool closed;                    /* destroyed: blocked claims must end */
     atomic_uint interrupts;                /* counts cwist_job_queue_interrupt() calls */
@@ -253,6 +267,14 @@ uint64_t cwist_jq__retry_delay_ms(const cwist_jq__queue *queue, uint32_t attempt
 
 /* ---- jobs (job.c) ---- */
 
+/* A job in the list of those whose leases are kept (renewals.c); guarded by the lock there. */
+typedef struct cwist_jq__kept_job {
+    struct cwist_jq__job *before;
+    struct cwist_jq__job *after;
+    uint64_t due;   /* when its lease is to be extended */
+    bool under_way; /* it is being extended */
+} cwist_jq__kept_job;
+
 /*
  * One delivery of one job. The strings live in the same block as the struct, and so does the
  * payload, unless it is an object of the backend, `body`, that is freed with the job.
@@ -273,6 +295,9 @@ typedef struct cwist_jq__job {
     atomic_bool lost;              /* the server said that the delivery was given away */
     _Atomic uint64_t lease_starts; /* by the local clock, as lease_ends */
     _Atomic uint64_t lease_ends;
+    atomic_bool over;    /* the handle is consumed */
+    atomic_bool is_kept; /* in the list of renewals.c */
+    cwist_jq__kept_job kept;
     void *body; /* NULL: none */
     void (*body_free)(void *body);
 } cwist_jq__job;

@@ -3,6 +3,7 @@
 
 #include "core/api.h"
 #include "core/internal.h"
+#include "core/renewals.h"
 #include "platform/clock.h"
 
 static void job_finish(void *object)
@@ -91,6 +92,9 @@ int cwist_jq__job_new(cwist_jq__job **out, cwist_jq__queue *queue,
     atomic_init(&job->lost, false);
     atomic_init(&job->lease_starts, delivery->lease_starts);
     atomic_init(&job->lease_ends, delivery->lease_ends);
+    atomic_init(&job->over, false);
+    atomic_init(&job->is_kept, false);
+    job->kept = (cwist_jq__kept_job){0};
     job->body = delivery->body;
     job->body_free = delivery->body_free;
     *out = job;
@@ -177,6 +181,7 @@ void cwist_job_destroy(cwist_job_t *handle)
     void *job = NULL;
     if (handle != NULL &&
         cwist_jq__handle_take(&job, handle, CWIST_JQ_KIND_JOB, "job") == CWIST_SUCCESS) {
+        cwist_jq__keep_no_more(job, false);
         cwist_jq__unref(job);
     }
 }

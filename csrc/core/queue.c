@@ -4,6 +4,7 @@
 #include "core/api.h"
 #include "core/backend.h"
 #include "core/queue.h"
+#include "core/renewals.h"
 
 /* ---- the words around an operation ---- */
 
@@ -152,6 +153,7 @@ void cwist_job_queue_destroy(cwist_job_queue_t *handle)
     }
     cwist_jq__queue *queue = object;
     atomic_store(&queue->closed, true);
+    cwist_jq__keep_none(queue);
     cwist_jq__unref(queue);
 }
 

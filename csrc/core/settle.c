@@ -3,6 +3,7 @@
 #include "core/api.h"
 #include "core/backend.h"
 #include "core/queue.h"
+#include "core/renewals.h"
 
 /* ---- the endings ---- */
 
@@ -282,19 +283,27 @@ void cwist_jq__note_lost(cwist_jq__job *job, int code)
     }
 }
 
-cwist_error_t cwist_job_queue_extend(cwist_job_queue_t *queue_handle, cwist_job_t *job_handle)
+/* Takes references of the queue and of a job that was claimed through it. */
+static int begin_with_job(cwist_jq__queue **queue, cwist_jq__job **job,
+                          const cwist_job_queue_t *queue_handle, const cwist_job_t *job_handle,
+                          const char *operation)
 {
-    cwist_jq__queue *queue = NULL;
     void *object = NULL;
-    int status = cwist_jq__begin(&queue, queue_handle, "extend");
+    int status = cwist_jq__begin(queue, queue_handle, operation);
 
     if (status == CWIST_SUCCESS) {
         status = cwist_jq__handle_get(&object, job_handle, CWIST_JQ_KIND_JOB, "job");
     }
-    cwist_jq__job *job = object;
-    if (status == CWIST_SUCCESS) {
-        status = cwist_jq__check_owner(queue, job);
-    }
+    *job = object;
+    return status == CWIST_SUCCESS ? cwist_jq__check_owner(*queue, *job) : status;
+}
+
+cwist_error_t cwist_job_queue_extend(cwist_job_queue_t *queue_handle, cwist_job_t *job_handle)
+{
+    cwist_jq__queue *queue = NULL;
+    cwist_jq__job *job = NULL;
+    int status = begin_with_job(&queue, &job, queue_handle, job_handle, "extend");
+
     if (status == CWIST_SUCCESS) {
         int code = CWIST_SUCCESS;
         status =
@@ -307,8 +316,16 @@ cwist_error_t cwist_job_queue_extend(cwist_job_queue_t *queue_handle, cwist_job_
 
 cwist_error_t cwist_job_queue_renew(cwist_job_queue_t *queue_handle, cwist_job_t *job_handle)
 {
-    (void)queue_handle;
-    (void)job_handle;
-    return cwist_jq__result(
-        cwist_jq__fail(CWIST_ERROR_UNSUPPORTED, "renew: this build has no renewal"));
+    cwist_jq__queue *queue = NULL;
+    cwist_jq__job *job = NULL;
+    int status = begin_with_job(&queue, &job, queue_handle, job_handle, "renew");
+
+    if (status == CWIST_SUCCESS && cwist_job_lease_lost(job_handle)) {
+        status = cwist_jq__fail(CWIST_ERROR_LEASE_LOST, "the lease of job %s is over", job->id);
+    }
+    if (status == CWIST_SUCCESS) {
+        status = cwist_jq__keep(queue, &job, 1);
+    }
+    cwist_jq__unref(job);
+    return cwist_jq__end(queue, "renew", status);
 }

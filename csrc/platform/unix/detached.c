@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 
 #include "core/internal.h"
 
@@ -52,4 +53,9 @@ bool cwist_jq__start_detached(void (*run)(void *argument), void *argument)
         cwist_jq__free(todo);
     }
     return started;
+}
+
+bool cwist_jq__at_exit(void (*call)(void))
+{
+    return atexit(call) == 0;
 }

@@ -35,3 +35,9 @@ bool cwist_jq__start_detached(void (*run)(void *argument), void *argument)
     (void)CloseHandle((HANDLE)thread);
     return true;
 }
+
+bool cwist_jq__at_exit(void (*call)(void))
+{
+    (void)call;
+    return true;
+}

@@ -179,6 +179,17 @@ cwist_job_queue_t *harness_queue(cwist_job_conn_t *conn, cwist_job_queue_opts_t 
 
 static cwist_job_conn_t *conn_of_queue;
 
+cwist_job_queue_t *harness_open_ext(cwist_job_queue_opts_t opts, cwist_job_queue_ext_opts_t ext)
+{
+    cwist_job_queue_t *queue = NULL;
+
+    conn_of_queue = harness_connect();
+    opts.name = opts.name != NULL ? opts.name : harness_queue_name();
+    ext.struct_size = sizeof ext;
+    CHECK_OK(cwist_job_queue_open_ext(&queue, conn_of_queue, &opts, &ext));
+    return queue;
+}
+
 cwist_job_queue_t *harness_open(cwist_job_queue_opts_t opts)
 {
     conn_of_queue = harness_connect();

@@ -78,6 +78,8 @@ const char *harness_queue_name(void);
  * is left.
  */
 cwist_job_queue_t *harness_open(cwist_job_queue_opts_t opts);
+/* The same with further options, whose struct_size is set here. */
+cwist_job_queue_t *harness_open_ext(cwist_job_queue_opts_t opts, cwist_job_queue_ext_opts_t ext);
 void harness_close(cwist_job_queue_t *queue);
 
 /* Claims a job within 5 s; fails the test when none comes. */

@@ -110,6 +110,73 @@ static void numbers(void)
     }
 }
 
+static int apply_ext(uint64_t retry_delay_ms, cwist_job_queue_ext_opts_t ext)
+{
+    cwist_jq__queue queue;
+
+    memset(&queue, 0, sizeof queue);
+    queue.retry_delay_ms = retry_delay_ms;
+    ext.struct_size = sizeof ext;
+    return cwist_jq__apply_ext_opts(&queue, &ext);
+}
+
+static void further_numbers(void)
+{
+    static const struct {
+        uint64_t retry_delay_ms;
+        cwist_job_queue_ext_opts_t ext;
+        const char *field; /* NULL: accepted */
+    } rows[] = {
+        {0, {.retry_backoff = CWIST_JOB_BACKOFF_EXPONENTIAL}, NULL},
+        {0, {.retry_backoff = 2}, "retry_backoff"},
+        {0, {.retry_backoff = -1}, "retry_backoff"},
+        {0, {.retry_delay_max_ms = 1}, NULL},
+        {5, {.retry_delay_max_ms = 5}, NULL},
+        {5, {.retry_delay_max_ms = 4}, "retry_delay_max_ms"},
+        {31536000000, {.retry_delay_max_ms = 0}, NULL},
+        {0, {.retry_delay_max_ms = 31536000000}, NULL},
+        {0, {.retry_delay_max_ms = 31536000001}, "retry_delay_max_ms"},
+        {0, {.retry_jitter_percent = 100}, NULL},
+        {0, {.retry_jitter_percent = 101}, "retry_jitter_percent"},
+        {0, {.max_length = 1000000000}, NULL},
+        {0, {.max_length = 1000000001}, "max_length"},
+        {0, {.max_length = UINT64_MAX}, "max_length"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        CHECK_INT(rows[i].field == NULL ? CWIST_SUCCESS : CWIST_ERROR_INVALID_PARAM,
+                  apply_ext(rows[i].retry_delay_ms, rows[i].ext));
+        if (rows[i].field != NULL) {
+            CHECK_TEXT(rows[i].field);
+            CHECK_TEXT("allowed:");
+        }
+    }
+}
+
+/* A struct of an older version is shorter: what it lacks has its default. */
+static void further_options_of_other_versions(void)
+{
+    cwist_jq__queue queue;
+    cwist_job_queue_ext_opts_t ext;
+
+    memset(&queue, 0, sizeof queue);
+    CHECK_INT(CWIST_SUCCESS, cwist_jq__apply_ext_opts(&queue, NULL));
+    CHECK_INT(3600000, queue.retry_delay_max_ms);
+    cwist_job_queue_ext_opts_init(&ext);
+    cwist_job_queue_ext_opts_init(NULL);
+    CHECK_INT(sizeof ext, ext.struct_size);
+    ext.auto_renew = true;
+    ext.max_length = 7;
+    ext.struct_size = offsetof(cwist_job_queue_ext_opts_t, auto_renew);
+    CHECK_INT(CWIST_SUCCESS, cwist_jq__apply_ext_opts(&queue, &ext));
+    CHECK_INT(7, queue.max_length);
+    CHECK(!queue.auto_renew);
+    ext.struct_size = 0;
+    CHECK_INT(CWIST_ERROR_INVALID_PARAM, cwist_jq__apply_ext_opts(&queue, &ext));
+    CHECK_TEXT("struct_size is 0");
+    ext.struct_size = sizeof ext + 1;
+    CHECK_INT(CWIST_ERROR_INVALID_PARAM, cwist_jq__apply_ext_opts(&queue, &ext));
+}
+
 static int check_type(const char *type)
 {
     return cwist_jq__check_type(type, strlen(type));
@@ -154,4 +221,6 @@ static void encoded_names(void)
 }
 
 TEST_MAIN({"defaults", defaults}, {"names", names}, {"consumers", consumers}, {"numbers", numbers},
+          {"further_numbers", further_numbers},
+          {"further_options_of_other_versions", further_options_of_other_versions},
           {"types", types}, {"encoded_names", encoded_names})

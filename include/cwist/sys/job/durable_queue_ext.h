@@ -74,8 +74,9 @@ typedef struct cwist_job_conn cwist_job_conn_t;
 enum cwist_job_log_level { CWIST_JOB_LOG_WARNING = 1, CWIST_JOB_LOG_INFO = 2 };
 
 /*
- * Receives one line of log. Called from the thread that is inside the library, which may hold no
- * lock of the library; text is borrowed for the call. It must not call the library.
+ * Receives one line of log. Called from the thread that is inside the library, or from one that
+ * renews leases; neither holds a lock of the library. text is borrowed for the call. It must not
+ * call the library.
  */
 typedef void (*cwist_job_log_fn)(void *context, int level, const char *text);
 
