@@ -11,12 +11,24 @@ import sys
 
 from cwist_jq import errors
 from cwist_jq._native import ffi, lib
+from cwist_jq.ids import DuplicateId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Union
 
-    from cwist_jq._native import Batch, Buffer, ConnHandle, QueueHandle, StoredArray
+    from cwist_jq._native import (
+        Batch,
+        Buffer,
+        ConnHandle,
+        Null,
+        QueueHandle,
+        Stored,
+        StoredArray,
+        Text,
+        TextBuffer,
+    )
+    from cwist_jq.item import Extras
 
     Results = list[Union[str, errors.Error, None]]
 
@@ -25,19 +37,23 @@ __all__ = [
     "ack",
     "ack_and_poll",
     "ack_many",
+    "check",
     "claim",
     "close_connection",
     "close_queue",
     "connect",
-    "dead_count",
     "describe",
     "describe_one",
     "enqueue",
     "enqueue_apart",
+    "enqueue_item",
     "enqueue_joined",
     "extend",
+    "headers",
+    "headers_of",
     "interrupt",
     "is_settled",
+    "lease_lost",
     "lease_remaining",
     "live_handles",
     "nack",
@@ -47,6 +63,9 @@ __all__ = [
     "payload",
     "release",
     "release_many",
+    "renew",
+    "text",
+    "text_or_none",
     "version",
     "view",
 ]
@@ -64,9 +83,15 @@ _NO_MEMORY: int = lib.CWIST_PY_NO_MEMORY
 _LOGGED: int = lib.CWIST_PY_LOGGED
 _NOT_SENT: int = lib.CWIST_ERROR_NOT_SENT
 _ACK: int = lib.CWIST_PY_ACK
+_DUPLICATE: str = chr(lib.CWIST_PY_DUPLICATE)
 BATCH_MAX: int = lib.CWIST_JOB_BATCH_MAX
 SMALL: int = lib.CWIST_PY_SMALL  # a payload up to this size comes with its job, see describe()
 _ID_SIZE: int = lib.CWIST_JOB_ID_SIZE
+
+BACKOFFS = {
+    "fixed": lib.CWIST_JOB_BACKOFF_FIXED,
+    "exponential": lib.CWIST_JOB_BACKOFF_EXPONENTIAL,
+}
 
 _EXCEPTIONS: dict[int, type[errors.Error]] = {
     lib.CWIST_ERROR_IO: errors.ConnectionFailed,
@@ -84,6 +109,8 @@ _EXCEPTIONS: dict[int, type[errors.Error]] = {
     lib.CWIST_ERROR_CONFLICT: errors.Conflict,
     lib.CWIST_ERROR_INTERRUPTED: errors.Interrupted,
     lib.CWIST_ERROR_NOT_SENT: errors.NotSent,
+    lib.CWIST_ERROR_NOT_FOUND: errors.NotFound,
+    lib.CWIST_ERROR_FULL: errors.QueueFull,
 }
 
 # The library has a text for the first failure of a batch; these tell of the others.
@@ -94,6 +121,7 @@ _EXPLAINED: dict[int, str] = {
     lib.CWIST_ERROR_INVALID_PARAM: "the job was claimed through another queue object",
     lib.CWIST_ERROR_OUTCOME_UNKNOWN: "the answer was lost: done, or not",
     lib.CWIST_ERROR_NOT_SENT: "not sent, because an earlier item failed",
+    lib.CWIST_ERROR_FULL: "the queue holds max_length jobs; nothing was stored",
 }
 
 # Looked up once: what single calls use.
@@ -103,7 +131,7 @@ _string = ffi.string
 _unpack = ffi.unpack
 _enqueue = lib.cwist_py_enqueue
 _claim = lib.cwist_py_claim
-_settle = lib.cwist_py_settle
+_ack = lib.cwist_py_ack
 _drop = lib.cwist_py_drop
 
 # Memory that C fills in before anybody reads it.
@@ -147,7 +175,7 @@ def _last_error(code: int) -> errors.Error:
     return _error(code, text)
 
 
-def _check(code: int) -> None:
+def check(code: int) -> None:
     """Raises unless the code says success; logs what the library had to say."""
     if code != _SUCCESS:
         _tell(code)
@@ -174,6 +202,28 @@ def _drain_log() -> None:
         logger.log(levels.get(level, logging.DEBUG), "%s", line)
 
 
+# ---- texts ----
+
+
+def text(words: Text) -> str:
+    """A text that C wrote."""
+    return ffi.string(words).decode("utf-8", "replace")
+
+
+def text_or_none(words: Text) -> str | None:
+    """A text that C wrote, None for NULL."""
+    return text(words) if words else None
+
+
+def headers_of(joined: bytes) -> dict[str, str]:
+    """Takes a text of headers apart; of several with one name the first counts."""
+    texts = joined.decode("utf-8", "replace").split("\0")
+    found: dict[str, str] = {}
+    for name, value in zip(texts[::2], texts[1::2]):
+        found.setdefault(name, value)
+    return found
+
+
 # ---- connections and queues ----
 
 
@@ -181,7 +231,7 @@ def connect(url: bytes, connect_ms: int, operation_ms: int) -> ConnHandle:
     """Opens a connection."""
     out = ffi.new("cwist_job_conn_t **")
     try:
-        _check(lib.cwist_py_connect(out, url, connect_ms, operation_ms))
+        check(lib.cwist_py_connect(out, url, connect_ms, operation_ms))
         return out[0]
     except BaseException:
         lib.cwist_job_conn_close(out[0])
@@ -201,13 +251,20 @@ def open_queue(  # noqa: PLR0913, PLR0917 (one for each option)
     visibility_ms: int,
     max_retries: int,
     retry_delay_ms: int,
+    further: dict[str, int],
 ) -> QueueHandle:
-    """Opens a queue on a connection."""
+    """Opens a queue on a connection; `further` are fields of cwist_job_queue_ext_opts_t."""
+    ext = ffi.new("cwist_job_queue_ext_opts_t *")
+    lib.cwist_job_queue_ext_opts_init(ext)
+    for field, value in further.items():
+        setattr(ext, field, value)
     out = ffi.new("cwist_job_queue_t **")
     label = ffi.NULL if consumer is None else consumer
     try:
-        _check(
-            lib.cwist_py_open(out, conn, name, label, visibility_ms, max_retries, retry_delay_ms)
+        check(
+            lib.cwist_py_open(
+                out, conn, name, label, visibility_ms, max_retries, retry_delay_ms, ext
+            )
         )
         return out[0]
     except BaseException:
@@ -236,6 +293,30 @@ def enqueue(queue: QueueHandle, payload: object, kind: bytes | None) -> str:
     if code:
         _tell(code)
     return _string(out).decode("ascii", "replace")
+
+
+def enqueue_item(queue: QueueHandle, payload: object, kind: bytes | None, extras: Extras) -> str:
+    """Stores a job with options; its id."""
+    delay_ms, key, packed, count = extras
+    stored = ffi.new("cwist_job_stored_t *")
+    memory = view(payload)
+    try:
+        check(
+            lib.cwist_py_enqueue_item(
+                queue,
+                stored,
+                memory,
+                len(memory),
+                ffi.NULL if kind is None else kind,
+                delay_ms,
+                ffi.NULL if key is None else key,
+                packed,
+                count,
+            )
+        )
+    finally:
+        ffi.release(memory)
+    return _id(stored)
 
 
 def view(payload: object) -> Buffer:
@@ -274,15 +355,22 @@ def enqueue_joined(
 
 
 def enqueue_apart(
-    queue: QueueHandle, payloads: list[Buffer], kinds: list[bytes | None], *, whole: bool
+    queue: QueueHandle,
+    payloads: list[Buffer],
+    kinds: list[bytes | None],
+    extras: list[Extras],
+    *,
+    whole: bool,
 ) -> list[str]:
     """Stores up to BATCH_MAX jobs whose payloads are left where they are; their ids.
 
-    What is raised has the results.
+    extras: one for each, or none at all. What is raised has the results.
     """
     count = len(payloads)
     stored = _room("cwist_job_stored_t[]", count)
-    labels = {kind: ffi.NULL if kind is None else ffi.new("char[]", kind) for kind in set(kinds)}
+    labels = _labels(kinds)
+    keys = _labels([extra[1] for extra in extras])
+    counts = [extra[3] for extra in extras]
     code = lib.cwist_py_enqueue_apart(
         queue,
         _room("cwist_job_item_t[]", count),
@@ -290,24 +378,42 @@ def enqueue_apart(
         count,
         ffi.new("char *[]", payloads),
         ffi.new("size_t[]", list(map(len, payloads))),
-        ffi.new("char *[]", [labels[kind] for kind in kinds]),
+        ffi.new("char *[]", labels),
         whole,
+        ffi.new("uint64_t[]", [extra[0] for extra in extras]) if extras else ffi.NULL,
+        ffi.new("char *[]", keys),
+        b"".join([extra[2] for extra in extras]),
+        ffi.new("size_t[]", counts),
+        _room("cwist_job_header_t[]", sum(counts)),
     )
     return _ids(code, stored, count)
+
+
+def _labels(texts: list[bytes | None]) -> list[TextBuffer | Null]:
+    """The texts in memory of C, equal ones once. The list keeps them there."""
+    made = {text: ffi.NULL if text is None else ffi.new("char[]", text) for text in set(texts)}
+    return [made[text] for text in texts]
+
+
+def _id(stored: Stored) -> str:
+    """The id of one stored job."""
+    found = ffi.string(stored.id).decode("ascii", "replace")
+    return DuplicateId(found) if stored.duplicate else found
 
 
 def _ids(code: int, stored: StoredArray, count: int) -> list[str]:
     """The ids of stored jobs; raises with all results when one was not stored."""
     if code in (_SUCCESS, _LOGGED):
         _drain_log()
-        return ffi.string(ffi.cast("char *", stored)).decode("ascii", "replace").split("\n")
+        joined = ffi.string(ffi.cast("char *", stored)).decode("ascii", "replace")
+        ids = joined.split("\n")
+        if _DUPLICATE in joined:
+            return [DuplicateId(one[1:]) if one[0] == _DUPLICATE else one for one in ids]
+        return ids
     error = _last_error(code)
     codes = [stored[index].code for index in range(count)]
-    ids = [
-        ffi.string(stored[index].id).decode("utf-8", "replace") if done == _SUCCESS else None
-        for index, done in enumerate(codes)
-    ]
-    error.results = _results(codes, ids, error)
+    found = [_id(stored[index]) if done == _SUCCESS else None for index, done in enumerate(codes)]
+    error.results = _results(codes, found, error)
     raise error
 
 
@@ -327,16 +433,9 @@ def _results(codes: list[int], good: list[str | None], error: errors.Error) -> R
     ]
 
 
-def dead_count(queue: QueueHandle) -> int:
-    """Counts the dead letters of a queue."""
-    out = ffi.new("uint64_t *")
-    _check(lib.cwist_py_dead_count(queue, out))
-    return out[0]
-
-
 def interrupt(queue: QueueHandle) -> None:
     """Wakes the blocked claims of a queue."""
-    _check(lib.cwist_py_interrupt(queue))
+    check(lib.cwist_py_interrupt(queue))
 
 
 # ---- claims ----
@@ -401,6 +500,13 @@ def payload(batch: Batch, index: int) -> bytes:
     return ffi.buffer(memory, batch.sizes[index])[:]
 
 
+def headers(batch: Batch, index: int) -> dict[str, str]:
+    """The headers of a job, settled or not."""
+    size = ffi.new("size_t *")
+    joined = lib.cwist_py_headers(batch, index, size)
+    return headers_of(ffi.unpack(joined, size[0])) if joined else {}
+
+
 def abandon(batch: Batch, queue: QueueHandle) -> None:
     """Ends a claim and hands its jobs back, if it has some; no attempt is spent. Never raises."""
     lib.cwist_py_claim_undo(batch, queue)
@@ -416,25 +522,44 @@ def is_settled(batch: Batch, index: int) -> bool:
 
 def ack(batch: Batch, index: int, queue: QueueHandle) -> None:
     """Removes the job."""
-    code = _settle(batch, index, queue, _ACK, _NULL)
+    code = _ack(batch, index, queue)
     if code:
         _tell(code)
 
 
-def nack(batch: Batch, index: int, queue: QueueHandle, reason: bytes | None) -> None:
-    """Hands the job back for a retry, or to the dead letters."""
+def nack(  # noqa: PLR0913 (one for each option)
+    batch: Batch,
+    index: int,
+    queue: QueueHandle,
+    reason: bytes | None,
+    delay_ms: int | None = None,
+    *,
+    dead: bool = False,
+) -> None:
+    """Hands the job back for a retry, or to the dead letters. delay_ms: else the queue's policy."""
     why = ffi.NULL if reason is None else reason
-    _check(lib.cwist_py_settle(batch, index, queue, lib.CWIST_PY_NACK, why))
+    delayed = delay_ms is not None
+    check(lib.cwist_py_nack(batch, index, queue, why, dead, delayed, delay_ms or 0))
 
 
-def release(batch: Batch, index: int, queue: QueueHandle) -> None:
-    """Hands the job back as if it had not been claimed."""
-    _check(lib.cwist_py_settle(batch, index, queue, lib.CWIST_PY_RELEASE, ffi.NULL))
+def release(batch: Batch, index: int, queue: QueueHandle, delay_ms: int = 0) -> None:
+    """Hands the job back as if it had not been claimed, to be claimed after the delay."""
+    check(lib.cwist_py_release(batch, index, queue, delay_ms))
 
 
 def extend(batch: Batch, index: int, queue: QueueHandle) -> None:
     """Restarts the visibility clock of the job."""
-    _check(lib.cwist_py_extend(batch, index, queue))
+    check(lib.cwist_py_extend(batch, index, queue))
+
+
+def renew(batch: Batch, index: int, queue: QueueHandle) -> None:
+    """Makes the library keep the lease of the job."""
+    check(lib.cwist_py_renew(batch, index, queue))
+
+
+def lease_lost(batch: Batch, index: int) -> bool:
+    """True when another worker may have the job, as far as is known here."""
+    return lib.cwist_py_lease_lost(batch, index)
 
 
 def lease_remaining(batch: Batch, index: int) -> float:

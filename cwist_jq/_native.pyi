@@ -31,7 +31,55 @@ class Pointers: ...  # An array of pointers of ours.
 
 class Stored:  # A cwist_job_stored_t.
     code: int
+    duplicate: bool
     id: Text
+
+class Further: ...  # A cwist_job_queue_ext_opts_t of ours.
+
+class Size:  # A size_t of ours.
+    def __getitem__(self, index: Literal[0]) -> int: ...
+
+class Header:  # A cwist_job_header_t.
+    name: Text
+    value: Text
+
+class Headers:  # An array of headers.
+    def __getitem__(self, index: int) -> Header: ...
+
+class HeaderArray: ...  # Room for headers.
+class Page: ...  # A cwist_job_dead_page_t pointer.
+
+class PageOut:  # Where a new page is written.
+    def __getitem__(self, index: Literal[0]) -> Page: ...
+
+class Letter:  # A cwist_job_dead_letter_t pointer.
+    id: Text
+    type: Text
+    cause: Text
+    reason: Text
+    consumer: Text
+    attempts: int
+    first_ms: int
+    died_ms: int
+    len: int
+    payload: Memory
+    headers: Headers
+    header_count: int
+
+class StatsOut:  # A cwist_job_stats_t of ours.
+    ready: int
+    claimed: int
+    delayed: int
+    dead: int
+    oldest_ready_ms: int
+    consumers: int
+    paused: bool
+    enqueued: int
+    delivered: int
+    acked: int
+    nacked: int
+    released: int
+    buried: int
 
 class StoredArray:
     def __getitem__(self, index: int) -> Stored: ...
@@ -57,6 +105,8 @@ class _Allocator:
     def __call__(self, kind: Literal["cwist_job_stored_t[]"], size: int) -> StoredArray: ...
     @overload
     def __call__(self, kind: Literal["cwist_job_item_t[]"], size: int) -> ItemArray: ...
+    @overload
+    def __call__(self, kind: Literal["cwist_job_header_t[]"], size: int) -> HeaderArray: ...
 
 class _Ffi:
     NULL: Null
@@ -71,11 +121,23 @@ class _Ffi:
     @overload
     def new(self, kind: Literal["cwist_py_batch *"]) -> Batch: ...
     @overload
+    def new(self, kind: Literal["cwist_job_queue_ext_opts_t *"]) -> Further: ...
+    @overload
+    def new(self, kind: Literal["cwist_job_stored_t *"]) -> Stored: ...
+    @overload
+    def new(self, kind: Literal["cwist_job_dead_page_t **"]) -> PageOut: ...
+    @overload
+    def new(self, kind: Literal["cwist_job_stats_t *"]) -> StatsOut: ...
+    @overload
+    def new(self, kind: Literal["size_t *"]) -> Size: ...
+    @overload
     def new(self, kind: Literal["char[]"], init: bytes) -> TextBuffer: ...
     @overload
     def new(self, kind: Literal["int[]"], init: int) -> Numbers: ...
     @overload
-    def new(self, kind: Literal["size_t[]", "uint32_t[]"], init: list[int]) -> Numbers: ...
+    def new(
+        self, kind: Literal["size_t[]", "uint32_t[]", "uint64_t[]"], init: list[int]
+    ) -> Numbers: ...
     @overload
     def new(self, kind: Literal["cwist_py_batch *[]"], init: list[Batch]) -> Pointers: ...
     @overload
@@ -111,6 +173,10 @@ class _Lib:
     CWIST_ERROR_CONFLICT: int
     CWIST_ERROR_INTERRUPTED: int
     CWIST_ERROR_NOT_SENT: int
+    CWIST_ERROR_NOT_FOUND: int
+    CWIST_ERROR_FULL: int
+    CWIST_JOB_BACKOFF_FIXED: int
+    CWIST_JOB_BACKOFF_EXPONENTIAL: int
     CWIST_JOB_BATCH_MAX: int
     CWIST_JOB_ID_SIZE: int
     CWIST_JOB_LOG_WARNING: int
@@ -120,6 +186,7 @@ class _Lib:
     CWIST_PY_NO_MEMORY: int
     CWIST_PY_LOGGED: int
     CWIST_PY_SMALL: int
+    CWIST_PY_DUPLICATE: int
     CWIST_PY_ACK: int
     CWIST_PY_NACK: int
     CWIST_PY_RELEASE: int
@@ -130,6 +197,11 @@ class _Lib:
     def cwist_job_last_error(self) -> Text: ...
     def cwist_job_conn_close(self, conn: ConnHandle) -> None: ...
     def cwist_job_queue_destroy(self, queue: QueueHandle) -> None: ...
+    def cwist_job_queue_ext_opts_init(self, ext: Further) -> None: ...
+    def cwist_job_dead_page_count(self, page: Page) -> int: ...
+    def cwist_job_dead_page_at(self, page: Page, index: int) -> Letter: ...
+    def cwist_job_dead_page_mark(self, page: Page) -> Text: ...
+    def cwist_job_dead_page_free(self, page: Page) -> None: ...
     def cwist_py_connect(
         self, out: ConnOut, url: bytes, connect_ms: int, operation_ms: int
     ) -> int: ...
@@ -142,6 +214,7 @@ class _Lib:
         visibility_ms: int,
         max_retries: int,
         retry_delay_ms: int,
+        ext: Further,
     ) -> int: ...
     def cwist_py_enqueue(
         self,
@@ -151,7 +224,18 @@ class _Lib:
         kind: bytes | Null,
         out: TextBuffer,
     ) -> int: ...
-    def cwist_py_dead_count(self, queue: QueueHandle, out: Number) -> int: ...
+    def cwist_py_enqueue_item(
+        self,
+        queue: QueueHandle,
+        stored: Stored,
+        payload: Buffer,
+        size: int,
+        kind: bytes | Null,
+        delay_ms: int,
+        key: bytes | Null,
+        headers: bytes,
+        header_count: int,
+    ) -> int: ...
     def cwist_py_interrupt(self, queue: QueueHandle) -> int: ...
     def cwist_py_enqueue_joined(
         self,
@@ -174,6 +258,11 @@ class _Lib:
         sizes: Numbers,
         kinds: Pointers,
         whole: bool,
+        delays_ms: Numbers | Null,
+        keys: Pointers,
+        headers: bytes,
+        header_counts: Numbers,
+        room: HeaderArray,
     ) -> int: ...
     def cwist_py_claim(
         self, batch: Batch, queue: QueueHandle, most: int, timeout_ms: int, slice_ms: int
@@ -183,8 +272,20 @@ class _Lib:
     def cwist_py_payload(self, batch: Batch, index: int) -> Memory: ...
     def cwist_py_described(self, batch: Batch) -> None: ...
     def cwist_py_drop(self, batch: Batch) -> None: ...
-    def cwist_py_settle(
-        self, batch: Batch, index: int, queue: QueueHandle, end: int, reason: bytes | Null
+    def cwist_py_headers(self, batch: Batch, index: int, size: Size) -> Text: ...
+    def cwist_py_ack(self, batch: Batch, index: int, queue: QueueHandle) -> int: ...
+    def cwist_py_nack(
+        self,
+        batch: Batch,
+        index: int,
+        queue: QueueHandle,
+        reason: bytes | Null,
+        dead: bool,
+        delayed: bool,
+        delay_ms: int,
+    ) -> int: ...
+    def cwist_py_release(
+        self, batch: Batch, index: int, queue: QueueHandle, delay_ms: int
     ) -> int: ...
     def cwist_py_settle_many(
         self,
@@ -206,8 +307,32 @@ class _Lib:
         codes: Numbers,
     ) -> int: ...
     def cwist_py_extend(self, batch: Batch, index: int, queue: QueueHandle) -> int: ...
+    def cwist_py_renew(self, batch: Batch, index: int, queue: QueueHandle) -> int: ...
     def cwist_py_is_settled(self, batch: Batch, index: int) -> bool: ...
+    def cwist_py_lease_lost(self, batch: Batch, index: int) -> bool: ...
     def cwist_py_lease_ms(self, batch: Batch, index: int) -> int: ...
+    def cwist_py_dead_count(self, queue: QueueHandle, out: Number) -> int: ...
+    def cwist_py_dead_list(
+        self,
+        queue: QueueHandle,
+        page: PageOut,
+        most: int,
+        oldest_first: bool,
+        kind: bytes | Null,
+        after: bytes | Null,
+    ) -> int: ...
+    def cwist_py_dead_read(self, queue: QueueHandle, page: PageOut, job_id: bytes) -> int: ...
+    def cwist_py_dead_requeue(self, queue: QueueHandle, job_id: bytes) -> int: ...
+    def cwist_py_dead_requeue_all(
+        self, queue: QueueHandle, kind: bytes | Null, count: Number
+    ) -> int: ...
+    def cwist_py_dead_purge(self, queue: QueueHandle, job_id: bytes) -> int: ...
+    def cwist_py_dead_purge_all(
+        self, queue: QueueHandle, kind: bytes | Null, older_than_ms: int, count: Number
+    ) -> int: ...
+    def cwist_py_stats(self, queue: QueueHandle, stats: StatsOut) -> int: ...
+    def cwist_py_purge(self, queue: QueueHandle, count: Number) -> int: ...
+    def cwist_py_pause(self, queue: QueueHandle, paused: bool) -> int: ...
     def cwist_py_log_waiting(self) -> bool: ...
     def cwist_py_log_take(self, text: TextBuffer, size: int) -> int: ...
     def cwist_py_log_after_fork(self) -> None: ...

@@ -13,6 +13,8 @@
 
 enum { CWIST_PY_PENDING = 1, CWIST_PY_SETTLED = 2, CWIST_PY_NO_MEMORY = 3, CWIST_PY_LOGGED = 4 };
 
+enum { CWIST_PY_DUPLICATE = '=' };
+
 enum cwist_py_end { CWIST_PY_ACK, CWIST_PY_NACK, CWIST_PY_RELEASE };
 
 static int code_of(cwist_error_t error)
@@ -26,6 +28,7 @@ static int tell(int code); /* in _shim_log.c */
 #include "_shim_log.c"
 #include "_shim_settle.c"
 #include "_shim_store.c"
+#include "_shim_upkeep.c"
 
 /* ---- connections and queues ---- */
 
@@ -43,15 +46,10 @@ static int cwist_py_connect(cwist_job_conn_t **conn, const char *url, uint64_t c
 
 static int cwist_py_open(cwist_job_queue_t **queue, cwist_job_conn_t *conn, const char *name,
                          const char *consumer, uint64_t visibility_ms, uint32_t max_retries,
-                         uint64_t retry_delay_ms)
+                         uint64_t retry_delay_ms, const cwist_job_queue_ext_opts_t *ext)
 {
     cwist_job_queue_opts_t opts = {name, consumer, visibility_ms, max_retries, retry_delay_ms};
-    return tell(code_of(cwist_job_queue_open(queue, conn, &opts)));
-}
-
-static int cwist_py_dead_count(cwist_job_queue_t *queue, uint64_t *count)
-{
-    return tell(code_of(cwist_job_queue_dead_count(queue, count)));
+    return tell(code_of(cwist_job_queue_open_ext(queue, conn, &opts, ext)));
 }
 
 static int cwist_py_interrupt(cwist_job_queue_t *queue)

@@ -18,8 +18,9 @@ typedef struct cwist_py_batch {
     cwist_job_claim_t *claim; /* NULL: it ended */
     cwist_job_t **handles;    /* room for all that may come, and in the same block: */
     atomic_bool *settled;
-    void *numbers;     /* the block of sizes and attempts */
-    char *description; /* that of texts and payloads */
+    void *numbers;       /* the block of sizes and attempts */
+    char *description;   /* that of texts and payloads */
+    size_t *header_ends; /* that of keep_headers(); NULL: no job has headers */
 } cwist_py_batch;
 
 /* Makes room for the jobs to come. The batch is zeroed. */
@@ -46,11 +47,14 @@ typedef struct known_job {
     const void *payload;
     size_t id_size; /* with the NUL, as type_size */
     size_t type_size;
+    size_t headers; /* how many */
 } known_job;
 
-/* Looks the jobs up; adds their sizes up in the batch. */
-static void look_up(cwist_py_batch *batch, known_job *jobs, size_t *sizes, uint32_t *attempts)
+/* Looks the jobs up; adds their sizes up in the batch. Returns whether one has headers. */
+static bool look_up(cwist_py_batch *batch, known_job *jobs, size_t *sizes, uint32_t *attempts)
 {
+    bool headers = false;
+
     for (size_t i = 0; i < batch->count; i++) {
         const cwist_job_t *handle = batch->handles[i];
         known_job *job = &jobs[i];
@@ -60,10 +64,13 @@ static void look_up(cwist_py_batch *batch, known_job *jobs, size_t *sizes, uint3
         job->type = type != NULL ? type : "";
         job->type_size = strlen(job->type) + 1;
         job->payload = cwist_job_payload(handle, &sizes[i]);
+        job->headers = cwist_job_header_count(handle);
+        headers = headers || job->headers != 0;
         attempts[i] = cwist_job_attempts(handle);
         batch->texts_len += job->id_size + job->type_size;
         batch->payloads_len += sizes[i] <= CWIST_PY_SMALL ? sizes[i] : 0;
     }
+    return headers;
 }
 
 static char *put(char *at, const void *from, size_t size)
@@ -71,6 +78,8 @@ static char *put(char *at, const void *from, size_t size)
     memcpy(at, from, size);
     return at + size;
 }
+
+#include "_shim_headers.c"
 
 /* Writes the texts and behind them the small payloads. */
 static void write_jobs(const cwist_py_batch *batch, const known_job *jobs, char *text)
@@ -95,10 +104,13 @@ static int describe(cwist_py_batch *batch)
     known_job *jobs = count == 1 ? &one : malloc(count * sizeof *jobs);
     size_t *sizes = malloc(count * (sizeof *sizes + sizeof(uint32_t)));
     uint32_t *attempts = (uint32_t *)(sizes + count);
+    int code = CWIST_SUCCESS;
 
     batch->numbers = sizes;
     if (jobs != NULL && sizes != NULL) {
-        look_up(batch, jobs, sizes, attempts);
+        if (look_up(batch, jobs, sizes, attempts)) {
+            code = keep_headers(batch, jobs);
+        }
         batch->texts = batch->description = malloc(batch->texts_len + batch->payloads_len);
     }
     if (batch->description != NULL) {
@@ -112,7 +124,7 @@ static int describe(cwist_py_batch *batch)
     if (jobs != &one) {
         free(jobs);
     }
-    return batch->description != NULL ? CWIST_SUCCESS : CWIST_PY_NO_MEMORY;
+    return batch->description != NULL ? code : CWIST_PY_NO_MEMORY;
 }
 
 /*
@@ -189,5 +201,6 @@ static void cwist_py_drop(cwist_py_batch *batch)
     end_claim(batch);
     free(batch->numbers);
     free(batch->description);
+    free(batch->header_ends);
     free(batch->handles);
 }

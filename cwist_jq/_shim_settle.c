@@ -1,33 +1,54 @@
 /* The ends of claimed jobs. A job is named by its batch and its place in it. */
 
 /*
- * Ends a delivery; of several threads one does it, the others are told SETTLED. INVALID_PARAM
- * leaves the job as it was.
+ * Takes the right to end a delivery; of several threads one gets it, the others are told SETTLED.
+ * Behind it stands settled().
  */
-static int cwist_py_settle(cwist_py_batch *batch, size_t index, cwist_job_queue_t *queue,
-                           enum cwist_py_end end, const char *reason)
+static bool take_end(cwist_py_batch *batch, size_t index)
 {
-    int code = CWIST_PY_SETTLED;
+    return !atomic_exchange(&batch->settled[index], true);
+}
 
-    if (atomic_exchange(&batch->settled[index], true)) {
-        return code;
-    }
-    cwist_job_t *job = batch->handles[index];
-    switch (end) {
-    case CWIST_PY_ACK:
-        code = code_of(cwist_job_queue_ack(queue, job));
-        break;
-    case CWIST_PY_NACK:
-        code = code_of(cwist_job_queue_nack_reason(queue, job, reason));
-        break;
-    case CWIST_PY_RELEASE:
-        code = code_of(cwist_job_queue_release(queue, job));
-        break;
-    }
+/* What the end of a delivery came to. INVALID_PARAM leaves the job as it was. */
+static int settled(cwist_py_batch *batch, size_t index, cwist_error_t error)
+{
+    int code = code_of(error);
+
     if (code == CWIST_ERROR_INVALID_PARAM) {
         atomic_store(&batch->settled[index], false);
     }
     return tell(code);
+}
+
+static int cwist_py_ack(cwist_py_batch *batch, size_t index, cwist_job_queue_t *queue)
+{
+    if (!take_end(batch, index)) {
+        return CWIST_PY_SETTLED;
+    }
+    return settled(batch, index, cwist_job_queue_ack(queue, batch->handles[index]));
+}
+
+/* delayed: delay_ms counts, else the retry policy of the queue. */
+static int cwist_py_nack(cwist_py_batch *batch, size_t index, cwist_job_queue_t *queue,
+                         const char *reason, bool dead, bool delayed, uint64_t delay_ms)
+{
+    cwist_job_nack_opts_t opts = {
+        .reason = reason, .dead = dead, .delayed = delayed, .delay_ms = delay_ms};
+
+    if (!take_end(batch, index)) {
+        return CWIST_PY_SETTLED;
+    }
+    return settled(batch, index, cwist_job_queue_nack_with(queue, batch->handles[index], &opts));
+}
+
+static int cwist_py_release(cwist_py_batch *batch, size_t index, cwist_job_queue_t *queue,
+                            uint64_t delay_ms)
+{
+    if (!take_end(batch, index)) {
+        return CWIST_PY_SETTLED;
+    }
+    return settled(batch, index,
+                   cwist_job_queue_release_after(queue, batch->handles[index], delay_ms));
 }
 
 /*
@@ -93,6 +114,13 @@ static int cwist_py_extend(const cwist_py_batch *batch, size_t index, cwist_job_
                : tell(code_of(cwist_job_queue_extend(queue, batch->handles[index])));
 }
 
+static int cwist_py_renew(const cwist_py_batch *batch, size_t index, cwist_job_queue_t *queue)
+{
+    return atomic_load(&batch->settled[index])
+               ? CWIST_PY_SETTLED
+               : tell(code_of(cwist_job_queue_renew(queue, batch->handles[index])));
+}
+
 static bool cwist_py_is_settled(const cwist_py_batch *batch, size_t index)
 {
     return atomic_load(&batch->settled[index]);
@@ -103,4 +131,9 @@ static uint64_t cwist_py_lease_ms(const cwist_py_batch *batch, size_t index)
     return atomic_load(&batch->settled[index])
                ? 0
                : cwist_job_lease_remaining_ms(batch->handles[index]);
+}
+
+static bool cwist_py_lease_lost(const cwist_py_batch *batch, size_t index)
+{
+    return !atomic_load(&batch->settled[index]) && cwist_job_lease_lost(batch->handles[index]);
 }

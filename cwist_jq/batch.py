@@ -7,6 +7,7 @@ from itertools import islice
 
 from cwist_jq import _lib, options
 from cwist_jq.errors import Error, InvalidParam, InvalidType, NotSent
+from cwist_jq.item import NOW, PLAIN, Item, extras_of
 from cwist_jq.job import Job, LateJob, jobs_of
 
 TYPE_CHECKING = False
@@ -14,45 +15,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any, Union
 
-    from typing_extensions import Buffer
-
     from cwist_jq._lib import Results
     from cwist_jq._native import Batch, QueueHandle
     from cwist_jq._native import Buffer as Memory
+    from cwist_jq.item import Extras, Payload
     from cwist_jq.queue import Queue
 
-    Payload = Buffer
-    Unsent = Union[Payload, "Item"]
+    Unsent = Union[Payload, Item]
     Piece = tuple[list[Unsent], Union[list[int], None]]  # with the sizes, as of _small_bytes()
 
-__all__ = ["Item", "ack_and_claim", "enqueue_all", "enqueue_many", "settle_many"]
+__all__ = ["ack_and_claim", "enqueue_all", "enqueue_many", "settle_many"]
 
 # Payloads that are this small together are copied into one block, which is quicker than to pass
 # each by its address.
 JOINED_BYTES = 1 << 20
 # Each piece has the operation timeout for itself, and of an iterator no more is held.
 PIECE_BYTES = 8 << 20
-
-
-class Item:
-    """A payload with a type of its own, for Queue.enqueue_many() and enqueue_all().
-
-    Attributes:
-        payload: Bytes, as for Queue.enqueue().
-        type: The type tag. None takes that of the call.
-    """
-
-    __slots__ = ("payload", "type")
-
-    def __init__(self, payload: Payload, type: str | None = None) -> None:
-        """Keeps both as they are; they are checked when they are sent."""
-        self.payload = payload
-        self.type = type
-
-    def __repr__(self) -> str:
-        """The type and the kind of payload, never its content."""
-        kind = self.payload.__class__.__name__
-        return f"<cwist_jq.Item type={self.type!r} payload={kind}>"
 
 
 # ---- enqueue ----
@@ -136,13 +114,16 @@ def _cut(payloads: Iterable[Unsent]) -> Iterator[Piece]:
 
 
 def _size(item: object) -> int:
-    """About how many bytes the payload has; what is no payload at all is found later."""
+    """About how many bytes payload and headers have; what is wrong with them is found later."""
     payload = item.payload if isinstance(item, Item) else item
     size: int = getattr(payload, "nbytes", 0)
     try:
-        return size or len(payload)  # type: ignore[arg-type]
-    except TypeError:
-        return 0
+        size = size or len(payload)  # type: ignore[arg-type]
+        if isinstance(item, Item) and item.headers:
+            size += sum(map(len, item.headers.values()))
+    except (AttributeError, TypeError):
+        return size
+    return size
 
 
 def _small_bytes(piece: list[Unsent]) -> list[int] | None:
@@ -176,10 +157,13 @@ def _store(
     encoded: dict[str, bytes | None] = {}
     views: list[Memory] = []
     kinds: list[bytes | None] = []
+    extras: dict[int, Extras] = {}
     try:
         for item in piece:
             if isinstance(item, Item):
                 views.append(_lib.view(item.payload))
+                if not (item.delay is NOW and item.dedupe_key is None and item.headers is None):
+                    extras[len(kinds)] = extras_of(item.delay, item.dedupe_key, item.headers)
                 kinds.append(kind if item.type is None else _encoded(item.type, encoded))
             else:
                 views.append(_lib.view(item))
@@ -190,7 +174,8 @@ def _store(
         error.results = [_unsent() for _ in piece]
         error.results[bad] = error.again()
         raise
-    return _lib.enqueue_apart(queue, views, kinds, whole=whole)
+    every = [extras.get(index, PLAIN) for index in range(len(piece))] if extras else []
+    return _lib.enqueue_apart(queue, views, kinds, every, whole=whole)
 
 
 # ---- settle and claim ----

@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from cwist_jq._native import ConnHandle
-    from cwist_jq.options import Duration
+    from cwist_jq.options import Backoff, Duration
 
 __all__ = ["URL_VARIABLE", "Connection", "connect"]
 
 URL_VARIABLE = "CWIST_JQ_URL"
 CONNECT_TIMEOUT = 2.0
 OPERATION_TIMEOUT = 5.0
+RETRY_DELAY_MAX = 3600.0
 
 
 def connect(
@@ -88,7 +89,7 @@ class Connection:
     def _open(self, url: bytes, connect_ms: int, operation_ms: int) -> None:
         self._handle = _lib.connect(url, connect_ms, operation_ms)
 
-    def queue(
+    def queue(  # noqa: PLR0913 (one for each option)
         self,
         name: str,
         *,
@@ -96,6 +97,11 @@ class Connection:
         visibility_timeout: Duration = VISIBILITY_TIMEOUT,
         max_retries: int = MAX_RETRIES,
         retry_delay: Duration = RETRY_DELAY,
+        retry_backoff: Backoff = "fixed",
+        retry_delay_max: Duration = RETRY_DELAY_MAX,
+        retry_jitter: float = 0.0,
+        max_length: int | None = None,
+        auto_renew: bool = False,
     ) -> Queue:
         """Opens a queue; what it needs on the server is made on first use.
 
@@ -110,6 +116,16 @@ class Connection:
                 dead letter: 1 to 1000000.
             retry_delay: How long a nacked job waits: 0 to 31536000 seconds (365 days), or a
                 timedelta.
+            retry_backoff: "fixed": always so long. "exponential": so long after the first attempt,
+                twice as long after each further one.
+            retry_delay_max: The cap of a growing delay: retry_delay to 31536000 seconds. A
+                retry_delay above an hour raises the default to itself.
+            retry_jitter: Up to this share of each delay is taken off at random, so that jobs that
+                failed together do not come back together: 0 to 1, in steps of a hundredth.
+            max_length: Refuse an enqueue with QueueFull when so many jobs are ready, delayed or
+                claimed: 1 to 1000000000. None: no limit. On NATS it is also a setting of the
+                stream, made by the first enqueue, and then the queue takes no delayed jobs.
+            auto_renew: Keep the lease of every claimed job, as Job.renew() does.
 
         Returns:
             The queue. It is closed with the connection, or earlier by its own close().
@@ -119,13 +135,26 @@ class Connection:
             Closed: The connection is closed.
             ConnectionFailed: The server cannot be reached.
         """
-        label = None if consumer is None else options.text("consumer", consumer)
+        delay_ms = options.milliseconds("retry_delay", retry_delay, 0, options.DELAY_MAX_MS)
         settings = (
             options.text("name", name),
-            label,
+            None if consumer is None else options.text("consumer", consumer),
             options.milliseconds("visibility_timeout", visibility_timeout, 10, 7 * options.DAY_MS),
             options.count("max_retries", max_retries, 1, 1_000_000),
-            options.milliseconds("retry_delay", retry_delay, 0, 365 * options.DAY_MS),
+            delay_ms,
+            {
+                "retry_backoff": options.one_of("retry_backoff", retry_backoff, _lib.BACKOFFS),
+                "retry_delay_max_ms": 0  # the default is C's to choose
+                if retry_delay_max is RETRY_DELAY_MAX
+                else options.milliseconds(
+                    "retry_delay_max", retry_delay_max, max(1, delay_ms), options.DELAY_MAX_MS
+                ),
+                "retry_jitter_percent": options.percent("retry_jitter", retry_jitter),
+                "max_length": 0
+                if max_length is None
+                else options.count("max_length", max_length, 1, 1_000_000_000),
+                "auto_renew": options.flag("auto_renew", auto_renew),
+            },
         )
         handle = self._handle
         if handle is None:

@@ -16,10 +16,12 @@ __all__ = [
     "InvalidParam",
     "InvalidType",
     "LeaseLost",
+    "NotFound",
     "NotSent",
     "OutOfMemory",
     "OutcomeUnknown",
     "ProtocolError",
+    "QueueFull",
     "Refused",
     "Timeout",
     "TooLarge",
@@ -36,11 +38,13 @@ class Error(Exception):
         results: What became of each item, when a call for many items raised: the id of a stored
             job, None for a settled one, or an Error. None when another call raised.
         claimed: The jobs that ack_and_claim() claimed before it raised: yours to settle.
+        done: How many jobs a purge or a requeue of all had dealt with before it raised.
     """
 
     code: int = -1
     results: list[str | Error | None] | None = None
     claimed: list[Job] | tuple[()] = ()
+    done: int = 0
 
     @property
     def text(self) -> str:
@@ -146,3 +150,15 @@ class NotSent(Error):
     """An earlier item of the batch failed first: this one was not tried. Only in `results`."""
 
     code = -30
+
+
+class NotFound(Error, LookupError):
+    """There is no dead letter with that id: it never was, or it was requeued or purged."""
+
+    code = -31
+
+
+class QueueFull(Error):
+    """The queue holds max_length jobs. Nothing was stored, and nothing was dropped."""
+
+    code = -32

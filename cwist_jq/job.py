@@ -10,17 +10,19 @@ from cwist_jq.errors import Closed, Error, InvalidParam
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from types import TracebackType
     from typing import NoReturn
 
     from typing_extensions import Self
 
     from cwist_jq._native import Batch
+    from cwist_jq.options import Duration
     from cwist_jq.queue import Queue
 
 __all__ = ["Job", "LateJob", "job_of", "jobs_of"]
 
-REASON_MAX = 1024
+REASON_MAX = 4096
 SMALL = _lib.SMALL
 
 # Held while a payload is copied from where a settled job would have none any more.
@@ -58,6 +60,7 @@ class Job:
         type: The type tag, or None.
         id: The id of the job, the same in all its deliveries.
         attempts: How often it was delivered, this time included.
+        headers: What the producer gave it, and on NATS what other publishers did; read-only.
     """
 
     __slots__ = ("_batch", "_index", "_queue", "attempts", "id", "payload", "type")
@@ -69,6 +72,22 @@ class Job:
     type: str | None
     id: str
     attempts: int
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers of the job; the mapping is made when it is asked for."""
+        from types import MappingProxyType  # late: most programs never need it
+
+        return MappingProxyType(_lib.headers(self._batch, self._index))
+
+    @property
+    def lease_lost(self) -> bool:
+        """True when another worker may have the job by now; no call to the server.
+
+        The server said so when the lease was extended or renewed, or the lease is over by the local
+        clock. False when the job is settled.
+        """
+        return _lib.lease_lost(self._batch, self._index)
 
     @property
     def lease_remaining(self) -> float:
@@ -90,17 +109,22 @@ class Job:
         queue = self._queue
         _lib.ack(self._batch, self._index, queue._handle or queue._live())  # noqa: SLF001 (one package)
 
-    def nack(self, reason: str | None = None) -> None:
-        """Hands the job back for a retry after the queue's retry delay.
+    def nack(
+        self, reason: str | None = None, *, delay: Duration | None = None, dead: bool = False
+    ) -> None:
+        """Hands the job back for a retry, after the delay that the queue's retry policy says.
 
-        When it was delivered max_retries times, it becomes a dead letter. This object is settled
-        then, whatever is raised, other than by a wrong reason.
+        When it was delivered max_retries times, it becomes a dead letter, whatever the delay. This
+        object is settled then, whatever is raised, other than by a wrong argument.
 
         Args:
-            reason: What went wrong, kept with the dead letter: up to 1024 bytes of UTF-8.
+            reason: What went wrong, kept with the dead letter: up to 4096 bytes of UTF-8.
+            delay: How long this job waits, instead of what the policy says: 0 to 31536000 seconds
+                (365 days), or a timedelta.
+            dead: To the dead letters now, with the cause "rejected".
 
         Raises:
-            InvalidParam: The reason is too long; the job is still claimed.
+            InvalidParam: An argument is out of its range; the job is still claimed.
             LeaseLost, ConnectionFailed, OutcomeUnknown, Closed: As for ack().
         """
         why = None
@@ -110,18 +134,44 @@ class Job:
                 raise InvalidParam(
                     f"reason has {len(why)} bytes; allowed: up to {REASON_MAX} bytes of UTF-8"
                 )
-        self._nack(why)
+        delay_ms = None if delay is None else options.delay(delay)
+        self._nack(why, delay_ms, dead=options.flag("dead", dead))
 
-    def _nack(self, reason: bytes | None) -> None:
-        _lib.nack(self._batch, self._index, self._queue._live(), reason)  # noqa: SLF001 (one package)
+    def _nack(
+        self, reason: bytes | None, delay_ms: int | None = None, *, dead: bool = False
+    ) -> None:
+        queue = self._queue._live()  # noqa: SLF001 (one package)
+        _lib.nack(self._batch, self._index, queue, reason, delay_ms, dead=dead)
 
-    def release(self) -> None:
-        """Hands the job back at once, as if it had not been claimed: no attempt is spent.
+    def release(self, delay: Duration = 0) -> None:
+        """Hands the job back, as if it had not been claimed: no attempt is spent.
+
+        Args:
+            delay: How long it waits before it can be claimed: 0 to 31536000 seconds (365 days), or
+                a timedelta.
 
         Raises:
+            InvalidParam: The delay is out of its range; the job is still claimed.
+            Unsupported: A delay on NATS needs server 2.12 and a queue without max_length. The job
+                comes back after the visibility timeout.
             LeaseLost, ConnectionFailed, OutcomeUnknown, Closed: As for ack().
         """
-        _lib.release(self._batch, self._index, self._queue._live())  # noqa: SLF001 (one package)
+        self._release(options.delay(delay))
+
+    def _release(self, delay_ms: int) -> None:
+        _lib.release(self._batch, self._index, self._queue._live(), delay_ms)  # noqa: SLF001 (one package)
+
+    def renew(self) -> None:
+        """Keeps the lease: a thread of the C library extends it in time until the job is settled.
+
+        It needs no interpreter lock. When it cannot keep the lease, it logs a warning, and
+        `lease_lost` becomes true. The queue option auto_renew does this for every claimed job.
+
+        Raises:
+            LeaseLost: The lease is over already.
+            Closed: The job is settled, or its queue is closed.
+        """
+        _lib.renew(self._batch, self._index, self._queue._live())  # noqa: SLF001 (one package)
 
     def extend(self) -> None:
         """Restarts the visibility timeout of the job, which stays claimed.
@@ -158,7 +208,7 @@ class Job:
             if isinstance(value, Exception):
                 self._nack(reason_of(value))
             else:
-                self.release()
+                self._release(0)
         except Error as error:
             import logging
 
@@ -205,14 +255,15 @@ class LateJob(Job):
         self.keep_payload()
         super().ack()
 
-    def _nack(self, reason: bytes | None) -> None:
+    def _nack(
+        self, reason: bytes | None, delay_ms: int | None = None, *, dead: bool = False
+    ) -> None:
         self.keep_payload()
-        super()._nack(reason)
+        super()._nack(reason, delay_ms, dead=dead)
 
-    def release(self) -> None:
-        """As Job.release()."""
+    def _release(self, delay_ms: int) -> None:
         self.keep_payload()
-        super().release()
+        super()._release(delay_ms)
 
 
 def jobs_of(queue: Queue, batch: Batch) -> list[Job]:

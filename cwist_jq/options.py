@@ -13,16 +13,33 @@ from cwist_jq.errors import InvalidParam, InvalidType
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import datetime as dt
-    from typing import Union
+    from collections.abc import Mapping
+    from typing import Literal, Union
 
+    Backoff = Literal["fixed", "exponential"]
     Duration = Union[float, dt.timedelta]
 
-__all__ = ["batch_size", "count", "kind", "milliseconds", "text", "timeout"]
+__all__ = [
+    "batch_size",
+    "count",
+    "delay",
+    "flag",
+    "headers",
+    "kind",
+    "milliseconds",
+    "one_of",
+    "percent",
+    "text",
+    "timeout",
+]
 
 MS = 0.001
 DAY_S = 86_400.0
 DAY_MS = 86_400_000
+DELAY_MAX_MS = 365 * DAY_MS
+AGE_MAX_MS = 100 * DELAY_MAX_MS
 BATCH_MAX = 1000
+HEADERS_MAX = 64
 FOR_EVER_MS = 2**64 - 1
 
 
@@ -103,6 +120,11 @@ def timeout(value: object) -> int:
     return milliseconds("timeout", value, 0, FOR_EVER_MS - 1, extra=", or None to wait for ever")
 
 
+def delay(value: object) -> int:
+    """Converts how long a job is to wait."""
+    return milliseconds("delay", value, 0, DELAY_MAX_MS)
+
+
 def count(field: str, value: object, least: int, most: int) -> int:
     """Checks a whole number.
 
@@ -125,6 +147,66 @@ def batch_size(field: str, value: object) -> int:
     if type(value) is int and 1 <= value <= BATCH_MAX:
         return value
     return count(field, value, 1, BATCH_MAX)
+
+
+def percent(field: str, value: object) -> int:
+    """Converts a share from 0 to 1 to whole percents; a positive one below one percent becomes one.
+
+    Raises:
+        InvalidParam: It is out of the range, or NaN.
+        InvalidType: It is a bool, a string or something else that is no number.
+    """
+    share = value if isinstance(value, float) else _integer(value)
+    if share is None:
+        raise InvalidType(f"{field} is a {type(value).__name__}; allowed: a number from 0 to 1")
+    if not 0 <= share <= 1:
+        raise InvalidParam(f"{field} is {_shown(value)}; allowed: 0 to 1")
+    return max(1, round(share * 100)) if share > 0 else 0
+
+
+def flag(field: str, value: object) -> bool:
+    """Checks a bool: a truthy text such as "no" would be an accident."""
+    if not isinstance(value, bool):
+        raise InvalidType(f"{field} is a {type(value).__name__}; allowed: True or False")
+    return value
+
+
+def one_of(field: str, value: object, known: Mapping[str, int]) -> int:
+    """Looks a word up.
+
+    Raises:
+        InvalidParam: It is none of the known ones, which the text names.
+        InvalidType: It is no str.
+    """
+    allowed = " or ".join(map(repr, known))
+    if not isinstance(value, str):
+        raise InvalidType(f"{field} is a {type(value).__name__}; allowed: {allowed}")
+    if value not in known:
+        raise InvalidParam(f"{field} is {value!r}; allowed: {allowed}")
+    return known[value]
+
+
+def headers(value: object) -> tuple[bytes, int]:
+    """Encodes headers for C: name and value of each with a NUL behind it, and how many they are.
+
+    Which names and values are allowed is checked there.
+
+    Raises:
+        InvalidParam: They are too many, or a text is none that text() takes.
+        InvalidType: This is no mapping, or something in it is no str.
+    """
+    items = getattr(value, "items", None)
+    if items is None:
+        raise InvalidType(
+            f"headers is a {type(value).__name__}; allowed: a mapping of str to str, or None"
+        )
+    texts: list[bytes] = []
+    for name, content in items():
+        texts.append(text("a name of headers", name))
+        texts.append(text(f"headers[{name!r}]", content))
+    if len(texts) > 2 * HEADERS_MAX:
+        raise InvalidParam(f"headers has {len(texts) // 2} entries; allowed: up to {HEADERS_MAX}")
+    return b"".join([encoded + b"\0" for encoded in texts]), len(texts) // 2
 
 
 def kind(value: object) -> bytes | None:

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from cwist_jq import _lib, batch, options
+from cwist_jq import _lib, _lib_upkeep, batch, options
 from cwist_jq.errors import Closed
+from cwist_jq.item import NOW, extras_of
 from cwist_jq.job import job_of, jobs_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from types import TracebackType
+    from typing import Union
 
     from typing_extensions import Self
 
     from cwist_jq._native import ConnHandle, QueueHandle
-    from cwist_jq.batch import Item, Payload
     from cwist_jq.connection import Connection
+    from cwist_jq.dead import DeadLetters
+    from cwist_jq.item import Item, Payload
     from cwist_jq.job import Job
     from cwist_jq.options import Duration
+    from cwist_jq.stats import Stats
+
+    Settings = tuple[bytes, Union[bytes, None], int, int, int, dict[str, int]]
 
 __all__ = ["Queue"]
 
@@ -40,7 +46,7 @@ class Queue:
         self._handle: QueueHandle | None = None
         self._name = name
 
-    def _open(self, conn: ConnHandle, settings: tuple[bytes, bytes | None, int, int, int]) -> None:
+    def _open(self, conn: ConnHandle, settings: Settings) -> None:
         self._handle = _lib.open_queue(conn, *settings)
 
     def _live(self) -> QueueHandle:
@@ -60,7 +66,15 @@ class Queue:
         """True after close(), of the queue or of its connection."""
         return self._handle is None
 
-    def enqueue(self, payload: Payload, *, type: str | None = None) -> str:
+    def enqueue(
+        self,
+        payload: Payload,
+        *,
+        type: str | None = None,
+        delay: Duration = NOW,
+        dedupe_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> str:
         """Stores a job.
 
         Example:
@@ -71,21 +85,35 @@ class Queue:
                 refused: encode it.
             type: A tag for the handler: up to 255 bytes of UTF-8 without control characters. None
                 and "" mean none.
+            delay: How long the job waits on the server before it can be claimed, by the server's
+                clock: 0 to 31536000 seconds (365 days), or a timedelta.
+            dedupe_key: At most one job with this key lives: 1 to 255 bytes of UTF-8 without control
+                characters. The key is free again when the job is acked, dead or purged. Until then
+                another enqueue stores nothing and returns the id of the first as a DuplicateId.
+            headers: Texts that go to the worker beside the payload, up to 64. A name: 1 to 128 of
+                A-Z a-z 0-9 and -, not beginning with Nats- or Cwist-. A value: up to 4096 bytes of
+                UTF-8 without control characters, without space at its ends.
 
         Returns:
             The id of the job.
 
         Raises:
-            InvalidParam: The payload is no contiguous buffer, or the type breaks its rule.
+            InvalidParam: The payload is no contiguous buffer, or an option breaks its rule.
             TooLarge: The payload is over the limit of the engine. Nothing was sent.
+            QueueFull: The queue holds max_length jobs.
+            Unsupported: A delay on NATS needs server 2.12, and a queue without max_length.
             ConnectionFailed: No server within the operation timeout. Nothing was stored.
-            OutcomeUnknown: The answer was lost: the job is stored, or not.
+            OutcomeUnknown: The answer was lost: the job is stored, or not. Not with a dedupe_key:
+                then the command is sent again.
             Refused: The server cannot store now: out of memory, read-only, loading.
             Denied: The right to do this is missing.
             Closed: The queue is closed.
         """
         kind = None if type is None else options.kind(type)
-        return _lib.enqueue(self._handle or self._live(), payload, kind)
+        handle = self._handle or self._live()
+        if delay is NOW and dedupe_key is None and headers is None:
+            return _lib.enqueue(handle, payload, kind)
+        return _lib.enqueue_item(handle, payload, kind, extras_of(delay, dedupe_key, headers))
 
     def enqueue_many(
         self, payloads: Iterable[Payload | Item], *, type: str | None = None
@@ -99,17 +127,18 @@ class Queue:
             ids = queue.enqueue_many([b"one", b"two", Item(b"three", "urgent")], type="plain")
 
         Args:
-            payloads: Each a payload as for enqueue(), or an Item that has a type of its own. Any
+            payloads: Each a payload as for enqueue(), or an Item that has options of its own. Any
                 iterable; no more than a piece of it is held.
             type: The type of those that have none of their own.
 
         Returns:
-            The ids of the jobs.
+            The ids of the jobs, that of a duplicate as a DuplicateId.
 
         Raises:
             InvalidParam, TooLarge: An item is wrong; the text names it. Nothing of its piece was
                 stored.
-            ConnectionFailed, OutcomeUnknown, Refused, Denied, Closed: As for enqueue().
+            QueueFull, Unsupported, ConnectionFailed, OutcomeUnknown, Refused, Denied, Closed: As
+                for enqueue().
 
         What is raised has `results`: an id or an exception for each item, NotSent for those behind
         the failure; from an iterator these are not taken, unless they belong to its piece.
@@ -126,13 +155,14 @@ class Queue:
             type: The type of those that have none of their own.
 
         Returns:
-            The ids of the jobs.
+            The ids of the jobs, that of a duplicate as a DuplicateId.
 
         Raises:
             Unsupported: The server cannot: NATS needs 2.12.
             InvalidParam: An item is wrong, or there are more than 1000.
             TooLarge: Also for more than the server takes in one step.
             OutcomeUnknown: The answer was lost: all are stored, or none.
+            QueueFull: The queue has no room for all of them.
             ConnectionFailed, Refused, Denied, Closed: As for enqueue(). Nothing was stored.
         """
         return batch.enqueue_all(self._live(), payloads, type)
@@ -278,6 +308,13 @@ class Queue:
             if job is not None:
                 yield job
 
+    @property
+    def dead(self) -> DeadLetters:
+        """The dead letters of the queue: to list, read, requeue and purge."""
+        from cwist_jq.dead import DeadLetters  # late: the import of the package stays light
+
+        return DeadLetters(self)
+
     def dead_count(self) -> int:
         """Counts the dead letters of the queue.
 
@@ -285,7 +322,54 @@ class Queue:
             ConnectionFailed: No server within the operation timeout.
             Closed: The queue is closed.
         """
-        return _lib.dead_count(self._live())
+        return _lib_upkeep.dead_count(self._live())
+
+    def stats(self) -> Stats:
+        """Counts what the queue holds; and tells what this queue object did since it was opened.
+
+        Example:
+            print(f"{queue.stats().ready} jobs wait")
+
+        Raises:
+            ConnectionFailed, Denied, Closed: As for enqueue().
+        """
+        from cwist_jq.stats import stats_of  # late, as dead
+
+        return stats_of(self._live())
+
+    def purge(self) -> int:
+        """Deletes for good the jobs that are ready or delayed now; claimed and dead ones stay.
+
+        Their dedupe keys are free then.
+
+        Returns:
+            How many were deleted.
+
+        Raises:
+            ConnectionFailed, OutcomeUnknown, Denied, Closed: As for enqueue(). `done` of the
+                exception says how many were deleted before.
+        """
+        return _lib_upkeep.purge(self._live())
+
+    def pause(self) -> None:
+        """Stops all claims of the queue, by anyone, until resume(): they wait on.
+
+        It holds everywhere within a second, and is kept on the server. Claimed jobs are not
+        touched, and enqueue goes on.
+
+        Raises:
+            Unsupported: On NATS it needs server 2.11.
+            ConnectionFailed, Denied, Closed: As for enqueue().
+        """
+        _lib_upkeep.pause(self._live(), paused=True)
+
+    def resume(self) -> None:
+        """Lets claims go on.
+
+        Raises:
+            Unsupported, ConnectionFailed, Denied, Closed: As for pause().
+        """
+        _lib_upkeep.pause(self._live(), paused=False)
 
     def interrupt(self) -> None:
         """Wakes the claims of this queue object that are blocked now: they raise Interrupted.

@@ -56,10 +56,10 @@ def test_a_with_block_cuts_a_long_reason_between_characters(
     queue = make_queue(max_retries=1)
     queue.enqueue(b"x")
     with pytest.raises(ValueError, match="ü"), claim(queue):
-        raise ValueError("ü" * 2000)
+        raise ValueError("ü" * 3000)
     reason = only_letter(observer, queue_name).reason
     assert reason is not None
-    assert 1020 < len(reason.encode()) <= 1024
+    assert 4090 < len(reason.encode()) <= 4096
     assert set(reason.removeprefix("ValueError: ")) == {"ü"}
 
 

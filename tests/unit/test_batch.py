@@ -32,6 +32,7 @@ class Library:
         self.calls: list[tuple[Any, ...]] = []
         self.pieces: list[list[bytes]] = []
         self.kinds: list[list[bytes | None]] = []
+        self.extras: list[list[Any]] = []
         self.stored = 0
         self.fails: dict[int, BaseException] = {}  # by the number of the call
         self.ready: list[int] = []  # how many jobs each claim brings
@@ -56,8 +57,15 @@ class Library:
         return self._store("joined", payloads, [kind] * len(payloads), whole=whole)
 
     def enqueue_apart(
-        self, queue: object, payloads: list[bytes], kinds: list[Any], *, whole: bool
+        self,
+        queue: object,
+        payloads: list[bytes],
+        kinds: list[Any],
+        extras: list[Any],
+        *,
+        whole: bool,
     ) -> list[str]:
+        self.extras.append(extras)
         return self._store("apart", payloads, kinds, whole=whole)
 
     def _store(

@@ -49,6 +49,7 @@ def test_text_code_and_copies(kind: type[errors.Error]) -> None:
         (errors.Timeout, TimeoutError),
         (errors.TooLarge, ValueError),
         (errors.Denied, PermissionError),
+        (errors.NotFound, LookupError),
     ],
 )
 def test_natural_builtin(kind: type[errors.Error], builtin: type[Exception]) -> None:

@@ -44,11 +44,29 @@ class Library:
     def ack(self, batch: object, index: int, queue: object) -> None:
         self._settle("ack")
 
-    def nack(self, batch: object, index: int, queue: object, reason: bytes | None) -> None:
-        self._settle("nack", reason)
+    def nack(
+        self,
+        batch: object,
+        index: int,
+        queue: object,
+        reason: bytes | None,
+        delay_ms: int | None,
+        *,
+        dead: bool,
+    ) -> None:
+        self._settle("nack", reason, delay_ms, dead)
 
-    def release(self, batch: object, index: int, queue: object) -> None:
-        self._settle("release")
+    def release(self, batch: object, index: int, queue: object, delay_ms: int) -> None:
+        self._settle("release", delay_ms)
+
+    def headers(self, batch: object, index: int) -> dict[str, str]:
+        return {"traceparent": f"of {index}"}
+
+    def renew(self, batch: object, index: int, queue: object) -> None:
+        self.calls.append(("renew", index))
+
+    def lease_lost(self, batch: object, index: int) -> bool:
+        return index == 1
 
     def new_batch(self) -> str:
         return "batch"
@@ -84,9 +102,11 @@ class Library:
         self.calls.append(("enqueue", payload, kind))
         return "1"
 
-    def dead_count(self, queue: object) -> int:
-        self.calls.append(("dead_count",))
-        return 0
+    def enqueue_item(
+        self, queue: object, payload: object, kind: bytes | None, extras: object
+    ) -> str:
+        self.calls.append(("enqueue_item", payload, kind, extras))
+        return "2"
 
     def interrupt(self, queue: object) -> None:
         self.calls.append(("interrupt",))
@@ -131,7 +151,7 @@ def test_clean_exit_acks(library: Library, job: Job) -> None:
 def test_exception_nacks_with_the_reason(library: Library, job: Job) -> None:
     with pytest.raises(KeyError), job:
         raise KeyError("who")
-    assert library.calls == [("nack", b"KeyError: 'who'")]
+    assert library.calls == [("nack", b"KeyError: 'who'", None, False)]
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, GeneratorExit])
@@ -140,7 +160,7 @@ def test_the_end_of_the_program_releases(
 ) -> None:
     with pytest.raises(kind), job:
         raise kind
-    assert library.calls == [("release",)]
+    assert library.calls == [("release", 0)]
 
 
 @pytest.mark.parametrize("how", ["ack", "nack", "release"])
@@ -187,14 +207,63 @@ def test_a_settled_job_cannot_be_entered(library: Library, job: Job) -> None:
 
 
 def test_nack_checks_the_reason_before_it_settles(library: Library, job: Job) -> None:
-    for reason in ("x" * 1025, "é" * 513, "a\0b"):
+    for reason in ("x" * 4097, "é" * 2049, "a\0b"):
         with pytest.raises(cwist_jq.InvalidParam, match="reason"):
             job.nack(reason)
     with pytest.raises(cwist_jq.InvalidType):
         job.nack(5)  # type: ignore[arg-type]
     assert not library.settled
-    job.nack("é" * 512)
-    assert library.calls == [("nack", ("é" * 512).encode())]
+    job.nack("é" * 2048)
+    assert library.calls == [("nack", ("é" * 2048).encode(), None, False)]
+
+
+def test_nack_and_release_check_their_options_before_they_settle(
+    library: Library, job: Job
+) -> None:
+    for delay in (-1, 31_536_000.001, float("nan")):
+        with pytest.raises(cwist_jq.InvalidParam, match=r"delay is .*0 to 31536000 seconds"):
+            job.nack(delay=delay)
+        with pytest.raises(cwist_jq.InvalidParam, match=r"delay is .*0 to 31536000 seconds"):
+            job.release(delay)
+    for wrong in (None, "no", 0):
+        with pytest.raises(cwist_jq.InvalidType, match="dead"):
+            job.nack(dead=wrong)  # type: ignore[arg-type]
+    assert not library.settled
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({}, (None, None, False)),
+        ({"delay": 0}, (None, 0, False)),
+        ({"delay": 1.5}, (None, 1500, False)),
+        ({"reason": "no", "dead": True}, (b"no", None, True)),
+    ],
+)
+def test_options_of_a_nack(
+    library: Library, job: Job, options: dict[str, Any], told: tuple[Any, ...]
+) -> None:
+    """A delay of 0 is not the delay of the queue's policy."""
+    job.nack(**options)
+    assert library.calls == [("nack", *told)]
+
+
+def test_a_job_is_put_off(library: Library, job: Job) -> None:
+    job.release(0.25)
+    assert library.calls == [("release", 250)]
+
+
+def test_leases_are_kept_by_the_library(library: Library, job: Job, large: Job) -> None:
+    job.renew()
+    assert library.calls == [("renew", 0)]
+    assert (job.lease_lost, large.lease_lost) == (False, True)
+
+
+def test_headers_are_read_only(job: Job, large: Job) -> None:
+    assert dict(job.headers) == {"traceparent": "of 0"}
+    assert dict(large.headers) == {"traceparent": "of 1"}
+    with pytest.raises(TypeError):
+        job.headers["a"] = "b"  # type: ignore[index]
 
 
 def test_reason_of() -> None:
@@ -207,7 +276,8 @@ def test_reason_of() -> None:
     assert b"__str__ failed" in reason_of(Broken())
     assert reason_of(ValueError("a\0b \ud800")) == b"ValueError: a\\x00b \\ud800"
     long = reason_of(ValueError("é" * 2000))
-    assert len(long) <= 1024
+    assert len(reason_of(ValueError("é" * 4000))) <= 4096
+    assert len(long) == len("ValueError: ") + 4000
     assert long.decode().startswith("ValueError: éé")
 
 
@@ -303,14 +373,72 @@ def test_enqueue_passes_a_type_on(library: Library, queue: Queue) -> None:
             queue.enqueue(b"x", type=wrong)  # type: ignore[arg-type]
 
 
+def test_an_enqueue_without_options_takes_the_short_way(library: Library, queue: Queue) -> None:
+    assert queue.enqueue(b"x", delay=0, dedupe_key=None, headers=None) == "1"
+    assert library.calls == [("enqueue", b"x", None)]
+
+
+@pytest.mark.parametrize(
+    ("options", "extras"),
+    [
+        ({"delay": 0.0}, (0, None, b"", 0)),
+        ({"delay": 1.5}, (1500, None, b"", 0)),
+        ({"dedupe_key": "ü"}, (0, "ü".encode(), b"", 0)),
+        ({"headers": {}}, (0, None, b"", 0)),
+        ({"headers": {"a": "1", "B": ""}}, (0, None, b"a\x001\0B\0\0", 2)),
+    ],
+)
+def test_options_of_an_enqueue(
+    library: Library, queue: Queue, options: dict[str, Any], extras: tuple[Any, ...]
+) -> None:
+    assert queue.enqueue(b"x", type="t", **options) == "2"
+    assert library.calls == [("enqueue_item", b"x", b"t", extras)]
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"delay": None}, "delay"),
+        ({"delay": -1}, "delay"),
+        ({"delay": False}, "delay"),
+        ({"delay": 365 * 86_400 + 1}, "delay"),
+        ({"dedupe_key": b"k"}, "dedupe_key"),
+        ({"dedupe_key": "a\0b"}, "dedupe_key"),
+        ({"headers": ["a"]}, "headers"),
+        ({"headers": {1: "a"}}, "a name of headers"),
+        ({"headers": {"a": b"b"}}, r"headers\['a'\]"),
+        ({"headers": {"a": "\0"}}, r"headers\['a'\]"),
+        ({"headers": {f"n{n}": "" for n in range(65)}}, "headers has 65 entries.*up to 64"),
+    ],
+)
+def test_a_wrong_option_of_an_enqueue_is_named(
+    library: Library, queue: Queue, options: dict[str, Any], field: str
+) -> None:
+    with pytest.raises(cwist_jq.InvalidParam, match=field):
+        queue.enqueue(b"x", **options)
+    assert library.calls == []
+
+
 def test_a_closed_queue_refuses_everything(library: Library, queue: Queue) -> None:
     queue.close()
     queue.close()
     assert queue.closed
     for call in (
         lambda: queue.enqueue(b""),
+        lambda: queue.enqueue(b"", delay=1),
         lambda: queue.claim(0),
         queue.dead_count,
+        queue.stats,
+        queue.purge,
+        queue.pause,
+        queue.resume,
+        queue.dead.page,
+        lambda: list(queue.dead),
+        lambda: queue.dead.read("1"),
+        lambda: queue.dead.requeue("1"),
+        queue.dead.requeue_all,
+        lambda: queue.dead.purge("1"),
+        queue.dead.purge_all,
         queue.interrupt,
         queue.__enter__,
         lambda: next(iter(queue)),

@@ -151,3 +151,41 @@ def test_a_refused_text_is_not_repeated() -> None:
     with pytest.raises(InvalidParam) as caught:
         options.text("url", "redis://:secret@host\0")
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(0, 0), (1, 100), (0.0, 0), (1.0, 100), (0.1, 10), (0.29, 29), (0.0001, 1), (Whole(1), 100)],
+)
+def test_percent(value: object, expected: int) -> None:
+    assert options.percent("retry_jitter", value) == expected
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.1, 20, NAN, INF, -INF])
+def test_percent_out_of_range(value: object) -> None:
+    with pytest.raises(InvalidParam, match=r"retry_jitter is .*; allowed: 0 to 1"):
+        options.percent("retry_jitter", value)
+
+
+@pytest.mark.parametrize("value", [True, "0.1", None, decimal.Decimal("0.1")])
+def test_percent_of_wrong_type(value: object) -> None:
+    with pytest.raises(InvalidType, match=r"retry_jitter is a .*from 0 to 1"):
+        options.percent("retry_jitter", value)
+
+
+def test_flag() -> None:
+    assert options.flag("dead", True) is True  # noqa: FBT003 (it is what is checked)
+    assert options.flag("dead", False) is False  # noqa: FBT003
+    for wrong in (0, 1, "no", None):
+        with pytest.raises(InvalidType, match=r"dead is a .*True or False"):
+            options.flag("dead", wrong)
+
+
+def test_one_of() -> None:
+    known = {"fixed": 0, "exponential": 1}
+    assert options.one_of("retry_backoff", "exponential", known) == 1
+    with pytest.raises(InvalidParam, match="'Fixed'; allowed: 'fixed' or 'exponential'"):
+        options.one_of("retry_backoff", "Fixed", known)
+    for wrong in (0, None, ["fixed"]):
+        with pytest.raises(InvalidType, match=r"retry_backoff is a .*'fixed' or"):
+            options.one_of("retry_backoff", wrong, known)

@@ -46,10 +46,14 @@ def test_signatures() -> None:
     )
     assert shown(cwist_jq.Connection.queue) == (
         "(self, name: str, *, consumer: str | None = None, visibility_timeout: Duration = 30.0, "
-        "max_retries: int = 5, retry_delay: Duration = 0.0) -> Queue"
+        "max_retries: int = 5, retry_delay: Duration = 0.0, "
+        "retry_backoff: Backoff = fixed, retry_delay_max: Duration = 3600.0, "
+        "retry_jitter: float = 0.0, max_length: int | None = None, auto_renew: bool = False) "
+        "-> Queue"
     )
     assert shown(cwist_jq.Queue.enqueue) == (
-        "(self, payload: Payload, *, type: str | None = None) -> str"
+        "(self, payload: Payload, *, type: str | None = None, delay: Duration = 0, "
+        "dedupe_key: str | None = None, headers: Mapping[str, str] | None = None) -> str"
     )
     assert shown(cwist_jq.Queue.claim) == "(self, timeout: Duration | None = None) -> Job | None"
     for many in (cwist_jq.Queue.enqueue_many, cwist_jq.Queue.enqueue_all):
@@ -62,12 +66,34 @@ def test_signatures() -> None:
     assert shown(cwist_jq.Queue.ack_and_claim) == (
         "(self, jobs: Iterable[Job], n: int, timeout: Duration | None = None) -> list[Job]"
     )
-    assert shown(cwist_jq.Job.nack) == "(self, reason: str | None = None) -> None"
+    assert shown(cwist_jq.Job.nack) == (
+        "(self, reason: str | None = None, *, delay: Duration | None = None, dead: bool = False) "
+        "-> None"
+    )
+    assert shown(cwist_jq.Job.release) == "(self, delay: Duration = 0) -> None"
+    assert shown(cwist_jq.DeadLetters.page) == (
+        "(self, most: int = 100, *, oldest_first: bool = False, type: str | None = None, "
+        "after: str | None = None) -> DeadPage"
+    )
+    assert shown(cwist_jq.DeadLetters.purge_all) == (
+        "(self, type: str | None = None, older_than: Duration = 0) -> int"
+    )
 
 
-@pytest.mark.parametrize("kind", [cwist_jq.Connection, cwist_jq.Queue, cwist_jq.Job, cwist_jq.Item])
+@pytest.mark.parametrize(
+    "kind",
+    [cwist_jq.Connection, cwist_jq.Queue, cwist_jq.Job, cwist_jq.Item, cwist_jq.DeadLetters],
+)
 def test_objects_take_no_other_attributes(kind: type) -> None:
     assert not hasattr(object.__new__(kind), "__dict__")
+
+
+def test_late_names_are_there_when_they_are_asked_for() -> None:
+    for name in ("DeadLetter", "DeadLetters", "DeadPage", "Stats"):
+        assert getattr(cwist_jq, name).__name__ == name
+        assert name in cwist_jq.__all__
+    with pytest.raises(AttributeError, match="nothing"):
+        cwist_jq.nothing  # noqa: B018
 
 
 def test_the_import_is_light() -> None:
@@ -84,7 +110,7 @@ def test_the_import_is_light() -> None:
 
 def test_only_lib_touches_the_native_module() -> None:
     for path in (ROOT / "cwist_jq").rglob("*.py"):
-        if path.name in {"_lib.py", "_ffi_build.py"}:
+        if path.name in {"_lib.py", "_lib_upkeep.py", "_ffi_build.py"}:
             continue
         tree = ast.parse(path.read_text("utf-8"))
         for node in _run_time_imports(tree):
