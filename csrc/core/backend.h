@@ -49,7 +49,7 @@ typedef struct cwist_jq__letter {
 } cwist_jq__letter;
 
 struct cwist_jq__ops {
-    const char *engine; /* "redis", "nats" */
+    const char *engine; /* "redis", "nats", "memory" */
 
     /*
      * Makes conn->impl and proves that the server answers, that the credentials hold and that it is
@@ -169,5 +169,7 @@ int cwist_jq__page_add(cwist_job_dead_page_t *page, const cwist_jq__letter *lett
 /* NULL when the engine was left out of the build. */
 extern const cwist_jq__ops *const cwist_jq__backend_redis;
 extern const cwist_jq__ops *const cwist_jq__backend_nats;
+/* It needs nothing, so it is in every build. */
+extern const cwist_jq__ops *const cwist_jq__backend_memory;
 
 #endif

@@ -75,8 +75,11 @@ static int apply_conn_opts(cwist_jq__conn *conn, const cwist_job_conn_opts_t *gi
 static int choose_backend(cwist_jq__conn *conn)
 {
     bool nats = conn->url.scheme == CWIST_JQ_SCHEME_NATS || conn->url.scheme == CWIST_JQ_SCHEME_TLS;
+    bool memory = conn->url.scheme == CWIST_JQ_SCHEME_MEMORY;
 
-    conn->ops = nats ? cwist_jq__backend_nats : cwist_jq__backend_redis;
+    conn->ops = memory ? cwist_jq__backend_memory
+                : nats ? cwist_jq__backend_nats
+                       : cwist_jq__backend_redis;
     return conn->ops != NULL
                ? CWIST_SUCCESS
                : cwist_jq__fail(CWIST_ERROR_UNSUPPORTED,

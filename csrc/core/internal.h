@@ -118,7 +118,8 @@ typedef enum cwist_jq__scheme {
     CWIST_JQ_SCHEME_REDISS,
     CWIST_JQ_SCHEME_UNIX,
     CWIST_JQ_SCHEME_NATS,
-    CWIST_JQ_SCHEME_TLS
+    CWIST_JQ_SCHEME_TLS,
+    CWIST_JQ_SCHEME_MEMORY
 } cwist_jq__scheme;
 
 /* What the query of a rediss:// or tls:// URL says. NULL: not given. */
@@ -134,9 +135,10 @@ typedef struct cwist_jq__url {
     cwist_jq__scheme scheme;
     char *user;     /* NULL: none */
     char *password; /* NULL: none */
-    char *host;     /* first host; NULL for a unix socket */
+    char *host;     /* first host; NULL for a unix socket and a store in memory */
     int port;
     char *path;    /* unix socket */
+    char *store;   /* the name of a store in memory; NULL: one of the connection's own */
     int database;  /* Redis */
     char *servers; /* NATS: "nats://a:4222,nats://b:4222", no credentials */
     cwist_jq__tls_options tls;
@@ -253,6 +255,8 @@ int cwist_jq__check_type(const char *type, size_t len) CWIST_JQ_MUST_USE;
 int cwist_jq__check_delay(uint64_t delay_ms) CWIST_JQ_MUST_USE;
 int cwist_jq__check_reason(const char *reason) CWIST_JQ_MUST_USE;
 
+/* Whether a queue's name may have it (options.c). */
+bool cwist_jq__name_char(char c);
 /* Checks the options and copies them into the queue's fields, defaults filled in (options.c). */
 int cwist_jq__apply_opts(cwist_jq__queue *queue,
                          const cwist_job_queue_opts_t *opts) CWIST_JQ_MUST_USE;

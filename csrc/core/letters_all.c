@@ -102,8 +102,8 @@ static int step(walk *all)
                                                   &piece, &more);
     if (status == CWIST_SUCCESS) {
         all->left -= piece.count < all->left ? piece.count : all->left;
-        all->over = !more || piece.count == 0 || all->left == 0;
         status = choose(all, &piece, chosen, &count);
+        all->over = all->over || !more || piece.count == 0 || all->left == 0;
     }
     if (status == CWIST_SUCCESS && count != 0) {
         status = move_chosen(all, chosen, count, deadline);

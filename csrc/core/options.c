@@ -16,7 +16,7 @@ static int invalid_name(const char *why)
                           why);
 }
 
-static bool name_char(char c)
+bool cwist_jq__name_char(char c)
 {
     return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
            c == '-' || c == '.' || c == ':';
@@ -34,7 +34,7 @@ static int check_name(const char *name)
         return invalid_name("is too long");
     }
     for (size_t i = 0; i < len; i++) {
-        if (!name_char(name[i])) {
+        if (!cwist_jq__name_char(name[i])) {
             return cwist_jq__fail(CWIST_ERROR_INVALID_PARAM,
                                   "name has the byte 0x%02x at position %zu; allowed: 1 to 128 of "
                                   "A-Z a-z 0-9 _ - . :, not ending in _DEAD",

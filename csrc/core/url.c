@@ -9,8 +9,8 @@
 #define OPTIONS "tls_ca=/path&tls_cert=/path&tls_key=/path&tls_verify=no"
 #define FORMS                                                                                      \
     "expected redis://[user:password@]host[:port][/database], rediss://, "                         \
-    "unix:///path[?db=N], nats://[user:password@]host[:port],... or tls://; rediss:// and tls:// " \
-    "may end in ?" OPTIONS
+    "unix:///path[?db=N], nats://[user:password@]host[:port],..., tls:// or memory://[name]; "     \
+    "rediss:// and tls:// may end in ?" OPTIONS
 
 static int invalid(const char *why)
 {
@@ -369,6 +369,23 @@ static int parse_nats(cwist_jq__url *url, span rest)
     return status;
 }
 
+#define STORE_NAME_MAX 128
+
+static int parse_memory(cwist_jq__url *url, span rest)
+{
+    if (rest.len > STORE_NAME_MAX) {
+        return invalid("has a name of more than 128 characters");
+    }
+    for (size_t i = 0; i < rest.len; i++) {
+        if (!cwist_jq__name_char(rest.text[i])) {
+            return invalid("has a name with a character other than A-Z a-z 0-9 _ - . :");
+        }
+    }
+    url->store = rest.len != 0 ? cwist_jq__strndup(rest.text, rest.len) : NULL;
+    url->label = cwist_jq__format("memory://%.*s", (int)rest.len, rest.text);
+    return no_memory_unless(url->label != NULL && (url->store != NULL || rest.len == 0));
+}
+
 int cwist_jq__url_parse(cwist_jq__url *url, const char *text)
 {
     static const struct {
@@ -381,6 +398,7 @@ int cwist_jq__url_parse(cwist_jq__url *url, const char *text)
         {"unix://", CWIST_JQ_SCHEME_UNIX, parse_unix},
         {"nats://", CWIST_JQ_SCHEME_NATS, parse_nats},
         {"tls://", CWIST_JQ_SCHEME_TLS, parse_nats},
+        {"memory://", CWIST_JQ_SCHEME_MEMORY, parse_memory},
     };
 
     memset(url, 0, sizeof *url);
@@ -420,6 +438,7 @@ void cwist_jq__url_clear(cwist_jq__url *url)
     wipe(url->password);
     cwist_jq__free(url->host);
     cwist_jq__free(url->path);
+    cwist_jq__free(url->store);
     cwist_jq__free(url->servers);
     cwist_jq__free(url->tls.ca);
     cwist_jq__free(url->tls.cert);

@@ -62,20 +62,26 @@ void harness_check_contains(const char *file, int line, const char *want, const 
 
 /* ---- running ---- */
 
-/* Where the URL of a server stands; NULL: there is no such kind. */
-static const char *variable_of(const char *name)
+/* The kinds of server that a program may be told. */
+typedef struct kind {
+    const char *name;
+    const char *engine;
+    const char *variable; /* where the URL stands */
+    const char *url;      /* instead of that: there is no server */
+} kind;
+
+/* The kind of that name; NULL: none. */
+static const kind *kind_of(const char *name)
 {
-    static const struct {
-        const char *name;
-        const char *variable;
-    } known[] = {{"redis", "CWIST_TEST_REDIS_URL"},
-                 {"nats", "CWIST_TEST_NATS_URL"},
-                 {"rediss", "CWIST_TEST_REDISS_URL"},
-                 {"tls", "CWIST_TEST_TLS_URL"}};
+    static const kind known[] = {{"redis", "redis", "CWIST_TEST_REDIS_URL", NULL},
+                                 {"nats", "nats", "CWIST_TEST_NATS_URL", NULL},
+                                 {"rediss", "redis", "CWIST_TEST_REDISS_URL", NULL},
+                                 {"tls", "nats", "CWIST_TEST_TLS_URL", NULL},
+                                 {"memory", "memory", NULL, "memory://tests"}};
 
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (strcmp(name, known[i].name) == 0) {
-            return known[i].variable;
+            return &known[i];
         }
     }
     return NULL;
@@ -88,7 +94,7 @@ int harness_main(int argc, char **argv, const test *tests, size_t count)
     int first = 1;
     bool here = false;
 
-    if (argc > 1 && variable_of(argv[1]) != NULL) {
+    if (argc > 1 && kind_of(argv[1]) != NULL) {
         server = argv[1];
         first = 2;
         (void)harness_url();
@@ -121,13 +127,17 @@ int harness_main(int argc, char **argv, const test *tests, size_t count)
 
 const char *harness_engine(void)
 {
-    return strcmp(server, "nats") == 0 || strcmp(server, "tls") == 0 ? "nats" : "redis";
+    const kind *told = kind_of(server);
+    return told != NULL ? told->engine : "redis";
 }
 
 const char *harness_url(void)
 {
-    const char *variable = variable_of(server);
-    const char *url = getenv(variable != NULL ? variable : "CWIST_TEST_REDIS_URL");
+    const kind *told = kind_of(server);
+    if (told != NULL && told->url != NULL) {
+        return told->url;
+    }
+    const char *url = getenv(told != NULL ? told->variable : "CWIST_TEST_REDIS_URL");
     if (url == NULL || *url == '\0') {
         const char *strict = getenv("CWIST_TEST_REQUIRE_DURABLE_QUEUE");
         bool required = strict != NULL && *strict != '\0' && strcmp(strict, "0") != 0;

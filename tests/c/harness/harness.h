@@ -61,10 +61,16 @@ void harness_thread_join(harness_thread *thread);
 
 /* ---- servers ---- */
 
-/* "redis" or "nats". The program's first argument says which, or, encrypted, "rediss" or "tls". */
+/*
+ * "redis", "nats" or "memory". The program's first argument says which, or, encrypted, "rediss" or
+ * "tls".
+ */
 const char *harness_engine(void);
 
-/* The URL of the private server of the engine; ends the test program as skipped without one. */
+/*
+ * The URL of the private server of the engine, or of a store in memory; ends the test program as
+ * skipped without a server.
+ */
 const char *harness_url(void);
 
 /* A connection, and a queue of a new name on it with these options (name may be NULL). */

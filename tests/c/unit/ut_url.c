@@ -61,6 +61,21 @@ static void several_nats_servers(void)
     cwist_jq__url_clear(&url);
 }
 
+static void stores_in_memory(void)
+{
+    cwist_jq__url url;
+    parse(&url, "memory://my.store:1_a-B");
+    CHECK_INT(CWIST_JQ_SCHEME_MEMORY, url.scheme);
+    CHECK_STR("my.store:1_a-B", url.store);
+    CHECK_STR("memory://my.store:1_a-B", url.label);
+    cwist_jq__url_clear(&url);
+
+    parse(&url, "memory://");
+    CHECK_STR(NULL, url.store);
+    CHECK_STR("memory://", url.label);
+    cwist_jq__url_clear(&url);
+}
+
 static void tls_options(void)
 {
     cwist_jq__url url;
@@ -166,6 +181,13 @@ static void what_is_refused(void)
         "nats://u:secret@a,,b",
         "nats://u:secret@a:99999",
         "nats://u:secret@",
+        "memory:/secret",
+        "memory://secret/",
+        "memory://secret name",
+        "memory://secret?db=1",
+        "memory://u:secret@h",
+        "memory://a0123456789012345678901234567890123456789012345678901234567890123456789012345678"
+        "901234567890123456789012345678901234567890123456789",
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         cwist_jq__url url;
@@ -182,6 +204,7 @@ static void what_is_refused(void)
 TEST_MAIN({"a_full_redis_url", a_full_redis_url},
           {"parts_that_are_left_out_have_defaults", parts_that_are_left_out_have_defaults},
           {"a_unix_socket", a_unix_socket}, {"several_nats_servers", several_nats_servers},
-          {"tls_options", tls_options}, {"the_name_in_a_certificate", the_name_in_a_certificate},
+          {"stores_in_memory", stores_in_memory}, {"tls_options", tls_options},
+          {"the_name_in_a_certificate", the_name_in_a_certificate},
           {"tls_options_that_are_refused", tls_options_that_are_refused},
           {"what_is_refused", what_is_refused})
