@@ -19,6 +19,7 @@ typedef struct walk {
     const char *type;    /* NULL: all */
     uint64_t died_until; /* later letters are not touched */
     uint64_t left;       /* letters to look at */
+    bool by_age;         /* letters whose time of death is not known stay */
     mover move;
     char *after; /* the mark of the last letter that was left where it is; NULL: none */
     uint64_t *done;
@@ -38,32 +39,46 @@ static int look_ahead(walk *all)
     if (status == CWIST_SUCCESS && all->left != 0) {
         status = ops->dead_list(queue, NULL, 1, false, deadline, &page, &more);
     }
-    if (status == CWIST_SUCCESS && page.count != 0 &&
-        page.letters[0]->told.died_ms < all->died_until) {
-        all->died_until = page.letters[0]->told.died_ms;
+    if (status == CWIST_SUCCESS && page.count != 0) {
+        uint64_t newest = page.letters[0]->told.died_ms;
+        if (newest != 0 && newest < all->died_until) {
+            all->died_until = newest;
+        }
     }
     all->over = page.count == 0;
     cwist_jq__page_clear(&page);
     return status;
 }
 
-/* Chooses the letters of a piece that are to go, and marks the last that stays. */
+static bool is_due(const walk *all, const cwist_jq__letter *letter)
+{
+    uint64_t died_ms = letter->told.died_ms;
+
+    return died_ms <= all->died_until && (died_ms != 0 || !all->by_age);
+}
+
+/*
+ * Chooses the letters of a piece that are to go, and marks the last that stays. Behind a piece of
+ * letters that are all too young there is none that is old.
+ */
 static int choose(walk *all, const cwist_job_dead_page_t *piece, const cwist_jq__letter **chosen,
                   size_t *count)
 {
     const cwist_jq__letter *stays = NULL;
+    bool young = true;
 
     *count = 0;
-    for (size_t i = 0; i < piece->count && !all->over; i++) {
+    for (size_t i = 0; i < piece->count; i++) {
         const cwist_jq__letter *letter = piece->letters[i];
-        if (letter->told.died_ms > all->died_until) {
-            all->over = true;
-        } else if (cwist_jq__letter_is_of(letter, all->type)) {
+        bool due = is_due(all, letter);
+        young = young && letter->told.died_ms > all->died_until;
+        if (due && cwist_jq__letter_is_of(letter, all->type)) {
             chosen[(*count)++] = letter;
         } else {
             stays = letter;
         }
     }
+    all->over = all->over || young;
     if (stays != NULL) {
         cwist_jq__free(all->after);
         all->after = cwist_jq__strdup(stays->mark);
@@ -77,16 +92,19 @@ static int move_chosen(walk *all, const cwist_jq__letter *const *chosen, size_t 
                        uint64_t deadline)
 {
     int codes[CWIST_JQ_PIECE];
-    cwist_jq__failure failure = {0};
+    int failed = CWIST_SUCCESS;
 
     int status = all->move(all->queue, chosen, count, deadline, codes);
     for (size_t i = 0; i < count; i++) {
         *all->done += codes[i] == CWIST_SUCCESS ? 1 : 0;
-        if (codes[i] != CWIST_SUCCESS && codes[i] != CWIST_ERROR_NOT_FOUND) {
-            cwist_jq__failure_note(&failure, i, codes[i]);
+        if (failed == CWIST_SUCCESS && codes[i] != CWIST_ERROR_NOT_FOUND) {
+            failed = codes[i];
         }
     }
-    return status == CWIST_ERROR_NOT_FOUND ? cwist_jq__failure_tell(&failure) : status;
+    if (status == CWIST_ERROR_NOT_FOUND && failed != CWIST_SUCCESS) {
+        return cwist_jq__fail(failed, "a dead letter could not be moved");
+    }
+    return status == CWIST_ERROR_NOT_FOUND ? CWIST_SUCCESS : status;
 }
 
 static int step(walk *all)
@@ -179,6 +197,7 @@ cwist_error_t cwist_job_dead_purge_all(cwist_job_queue_t *handle, const char *ty
     if (status == CWIST_SUCCESS) {
         all.queue = queue;
         all.move = queue->conn->ops->dead_remove;
+        all.by_age = older_than_ms != 0;
         status = time_ago(queue, older_than_ms, &all.died_until);
     }
     if (status == CWIST_SUCCESS) {
