@@ -1,4 +1,4 @@
-"""The example of batches in docs/c-library.md, beside a Python program on the same queue."""
+"""The examples in docs/c-library.md, beside a Python program on the same queue."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 
 import cwist_jq
 from tests.observers import Observer
+from tests.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/c-library.md").read_text(encoding="utf-8")
@@ -24,11 +25,7 @@ int main(int argc, char **argv)
     cwist_job_queue_opts_t opts = {.name = argv[argc - 1]};
     cwist_job_conn_open(&conn, argv[2], NULL);
     cwist_job_queue_open(&queue, conn, &opts);
-    if (argv[1][0] == 's') {
-        store(queue);
-    } else {
-        work(queue);
-    }
+    CALL
     cwist_job_queue_destroy(queue);
     cwist_job_conn_close(conn);
     return (int)cwist_job_live_handles();
@@ -36,17 +33,24 @@ int main(int argc, char **argv)
 """
 
 
-@pytest.fixture
-def example(url: str, queue_name: str, tmp_path: Path) -> Callable[[str], list[str]]:
-    """Runs one function of the example on the test's queue; what it prints, in lines."""
-    (text,) = re.findall(r"```c\n(.*?)```", PAGE, re.DOTALL)
-    source = tmp_path / "batches.c"
-    source.write_text(text.replace("5000", "500") + MAIN, encoding="utf-8")
-    program = tmp_path / "batches"
+def compiled(heading: str, calls: dict[str, str], folder: Path) -> Path:
+    """Makes a program of the example under a heading; its first argument says what it calls."""
+    (text,) = re.findall(rf"\n## {heading}\n.*?```c\n(.*?)```", PAGE, re.DOTALL)
+    choice = " ".join(
+        f'if (argv[1][0] == "{name}"[0]) {{ {call}; }}' for name, call in calls.items()
+    )
+    source = folder / "example.c"
+    source.write_text(text.replace("5000", "500") + MAIN.replace("CALL", choice), encoding="utf-8")
+    program = folder / "example"
     flags = ["-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}", f"-L{LIBRARY}", "-lcwist_jq"]
     subprocess.run(
         ["cc", str(source), *flags, f"-Wl,-rpath,{LIBRARY}", "-o", str(program)], check=True
     )
+    return program
+
+
+def runner(program: Path, url: str, queue_name: str) -> Callable[[str], list[str]]:
+    """Runs one call of an example on a queue; what it prints, in lines."""
 
     def run(function: str) -> list[str]:
         command = [str(program), function, url, queue_name]
@@ -56,6 +60,13 @@ def example(url: str, queue_name: str, tmp_path: Path) -> Callable[[str], list[s
         return done.stdout.splitlines()
 
     return run
+
+
+@pytest.fixture
+def example(url: str, queue_name: str, tmp_path: Path) -> Callable[[str], list[str]]:
+    """The example of batches."""
+    calls = {"store": "store(queue)", "work": "work(queue)"}
+    return runner(compiled("Batches", calls, tmp_path), url, queue_name)
 
 
 def test_what_c_stores_python_claims(
@@ -81,3 +92,18 @@ def test_what_python_stores_c_claims(
     queue.enqueue_many([b"%d" % number for number in range(250)], type="ü")
     assert example("work") == [str(number) for number in range(250)]
     assert observer.leftovers(queue_name) == []
+
+
+def test_everyday_use(url: str, queue: cwist_jq.Queue, queue_name: str, tmp_path: Path) -> None:
+    calls = {"promise": 'promise(queue, "call home")', "keep": "keep_promise(queue)"}
+    program = compiled("Everyday use", {**calls, "mend": "mend(queue)"}, tmp_path)
+    run = runner(program, url, queue_name)
+    assert run("promise") == ["promised"]
+    assert run("promise") == ["promised already"]
+    eventually(lambda: queue.stats().ready == 1)
+    assert run("keep") == ["reminding tenant 7"]
+    assert run("mend") == ["reminder: rejected (no such tenant)"]
+    job = queue.claim(5.0)
+    assert job is not None
+    assert (job.payload, job.attempts, job.headers["Tenant"]) == (b"call home", 1, "7")
+    job.ack()

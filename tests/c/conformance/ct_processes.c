@@ -1,4 +1,5 @@
 /* F07, F08: forked children, programs that are started, and the end of a program. POSIX only. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -58,6 +59,69 @@ static void a_program_that_is_started_inherits_no_socket(void)
     cwist_job_conn_close(conn);
 }
 
+/* Keeps the lease of a job of its own for a while; the fork left it no thread for that. */
+static int child_renews(const char *name)
+{
+    cwist_job_t *job = NULL;
+    cwist_job_conn_t *conn = harness_connect();
+    cwist_job_queue_t *queue =
+        harness_queue(conn, (cwist_job_queue_opts_t){.name = name, .visibility_timeout_ms = 300});
+
+    CHECK_OK(cwist_job_queue_enqueue(queue, "child", 5, NULL));
+    job = harness_claim(queue);
+    harness_payload_is(job, "child");
+    CHECK_OK(cwist_job_queue_renew(queue, job));
+    harness_pass_ms(1200);
+    CHECK_OK(cwist_job_queue_ack(queue, job));
+    cwist_job_queue_destroy(queue);
+    cwist_job_conn_close(conn);
+    return 0;
+}
+
+static void parent_and_child_renew_leases_each(void)
+{
+    char name[64];
+    cwist_job_conn_t *conn = harness_connect();
+    (void)snprintf(name, sizeof name, "%s", harness_queue_name());
+    cwist_job_queue_t *queue =
+        harness_queue(conn, (cwist_job_queue_opts_t){.name = name, .visibility_timeout_ms = 300});
+
+    CHECK_OK(cwist_job_queue_enqueue(queue, "parent", 6, NULL));
+    cwist_job_t *job = harness_claim(queue);
+    CHECK_OK(cwist_job_queue_renew(queue, job));
+    harness_pass_ms(150); /* the thread is at work */
+    pid_t child = fork();
+    if (child == 0) {
+        (void)alarm(20);
+        exit(child_renews(name));
+    }
+    int state = 0;
+    CHECK(waitpid(child, &state, 0) == child);
+    CHECK_INT(0, state);
+    CHECK_OK(cwist_job_queue_ack(queue, job)); /* more than three leases later */
+    cwist_job_queue_destroy(queue);
+    cwist_job_conn_close(conn);
+}
+
+/* A program may end while its leases are kept. */
+static void a_program_may_end_with_leases_kept(void)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        (void)alarm(10);
+        cwist_job_conn_t *conn = harness_connect();
+        cwist_job_queue_t *queue =
+            harness_queue(conn, (cwist_job_queue_opts_t){.visibility_timeout_ms = 30});
+        CHECK_OK(cwist_job_queue_enqueue(queue, "x", 1, NULL));
+        CHECK_OK(cwist_job_queue_renew(queue, harness_claim(queue)));
+        harness_pass_ms(105); /* an extension every 10 ms */
+        exit(0);
+    }
+    int state = 0;
+    CHECK(waitpid(child, &state, 0) == child);
+    CHECK_INT(0, state);
+}
+
 /* F07: a program may end while a claim is blocked. */
 static void claim_for_long(void *argument)
 {
@@ -86,4 +150,6 @@ static void a_program_may_end_with_a_blocked_claim(void)
 TEST_MAIN({"a_forked_child_is_told_and_harms_nobody", a_forked_child_is_told_and_harms_nobody},
           {"a_program_that_is_started_inherits_no_socket",
            a_program_that_is_started_inherits_no_socket},
+          {"parent_and_child_renew_leases_each", parent_and_child_renew_leases_each},
+          {"a_program_may_end_with_leases_kept", a_program_may_end_with_leases_kept},
           {"a_program_may_end_with_a_blocked_claim", a_program_may_end_with_a_blocked_claim})
