@@ -1,10 +1,13 @@
-"""Fixtures for both engines, and the gate.
+"""Fixtures for all engines, and the gate.
 
 A test that asks for `backend` (or what is made from it: `server`, `url`, `observer`, `conn` …) runs
 once for each engine: on the pinned server everywhere, under tests/conformance on the distribution's
 as well, and under tests/tls on one that encrypts. Markers change that:
 `@pytest.mark.engine("redis")` picks engines, `@pytest.mark.servers("all")` or `("pinned")` picks
 the servers.
+
+Tests under tests/conformance run on memory:// too, which has no server, except those that need one:
+they use `server` or what is made from it, or say so with `@pytest.mark.needs_server`.
 
 The gate: with CWIST_TEST_REQUIRE_DURABLE_QUEUE set (and not "0"), whatever would be skipped fails.
 """
@@ -46,12 +49,28 @@ def pytest_configure(config: pytest.Config) -> None:
     for line in (
         "engine(*names): run only on these engines",
         "servers(which): 'all' kinds of server, or only the 'pinned' one",
+        "needs_server: looks at what a server keeps, or meets other processes there",
         "alone: measures time or needs all processors; runs after the others, one at a time",
     ):
         config.addinivalue_line("markers", line)
     # A shell starts background jobs with SIGINT ignored, and programs of the tests inherit that.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+#: The engine that is no server, and the fixtures that are made from one.
+_MEMORY = Backend("memory", "process")
+_OF_A_SERVER = {"server", "make_server", "own_server", "proxy", "proxy_url"}
+
+
+def _has_memory(metafunc: pytest.Metafunc) -> bool:
+    definition = metafunc.definition
+    return (
+        "conformance" in definition.path.parts
+        and all("memory" in chosen.args for chosen in definition.iter_markers("engine"))
+        and definition.get_closest_marker("needs_server") is None
+        and _OF_A_SERVER.isdisjoint(metafunc.fixturenames)
+    )
 
 
 def _backends(metafunc: pytest.Metafunc) -> list[Backend]:
@@ -70,7 +89,7 @@ def _backends(metafunc: pytest.Metafunc) -> list[Backend]:
             kinds = [servers.TLS_KINDS[engine]]
         # What set-up found missing in the distribution is no gap; a missing program is.
         found += [Backend(engine, kind) for kind in kinds if not servers.known_absent(engine, kind)]
-    return found
+    return [*found, _MEMORY] if _has_memory(metafunc) else found
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -148,7 +167,7 @@ def backend(request: pytest.FixtureRequest) -> Backend:
 
 @pytest.fixture
 def engine(backend: Backend) -> str:
-    """ "redis" or "nats"."""
+    """ "redis", "nats" or "memory"."""
     return backend.engine
 
 
@@ -186,9 +205,12 @@ def own_server(make_server: Callable[..., Any], engine: str) -> Any:
 
 
 @pytest.fixture
-def url(server: servers.Server) -> str:
-    """The URL of the shared server."""
-    return server.url
+def url(request: pytest.FixtureRequest, backend: Backend) -> str:
+    """The URL of the shared server, or of a store that no other test has."""
+    if backend == _MEMORY:
+        return f"memory://test-{next(_numbers)}"
+    shared: servers.Server = request.getfixturevalue("server")
+    return shared.url
 
 
 @pytest.fixture
@@ -236,7 +258,7 @@ def observer(engine: str, url: str, make_observer: Callable[[str, str], Observer
 
 @pytest.fixture
 def conn(url: str) -> Iterator[Any]:
-    """A connection of the library to the shared server."""
+    """A connection of the library to the shared server, or store."""
     import cwist_jq
 
     with cwist_jq.connect(url) as made:

@@ -400,4 +400,8 @@ class NatsObserver:
 
 def observe(engine: str, url: str) -> Observer:
     """The observer for an engine."""
+    if engine == "memory":
+        from .memory_observer import MemoryObserver
+
+        return MemoryObserver(url)
     return RedisObserver(url) if engine == "redis" else NatsObserver(url)

@@ -8,7 +8,6 @@ int cwist_jq__memory_stats(cwist_jq__queue *queue, uint64_t deadline, cwist_job_
     uint64_t now = cwist_jq__now();
 
     (void)deadline;
-    cwist_jq__memory_recover(own, now);
     stats->ready = own->ready.count;
     stats->claimed = own->claimed.count;
     stats->delayed = own->delayed.count;
@@ -35,7 +34,6 @@ int cwist_jq__memory_purge(cwist_jq__queue *queue, uint64_t deadline, uint64_t *
 
     (void)deadline;
     (void)mark;
-    cwist_jq__memory_recover(own, cwist_jq__now());
     *count += (uint64_t)own->ready.count + own->delayed.count;
     *more = false;
     while (own->ready.first != NULL) {

@@ -97,6 +97,7 @@ def test_an_expired_lease_reaches_a_blocked_claim(make_queue: MakeQueue) -> None
     job.ack()
 
 
+@pytest.mark.needs_server
 def test_all_jobs_of_a_killed_worker_reach_a_blocked_claim(
     make_queue: MakeQueue, url: str, queue_name: str, observer: Observer
 ) -> None:

@@ -102,6 +102,7 @@ def test_an_interrupted_claim_loses_no_job_and_no_attempt(
     assert interrupted + len(seen) >= ROUNDS
 
 
+@pytest.mark.needs_server
 def test_ctrl_c_ends_a_blocked_claim_of_a_program(
     make_queue: MakeQueue, observer: Observer, queue_name: str, url: str
 ) -> None:

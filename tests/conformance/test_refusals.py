@@ -124,6 +124,7 @@ def test_numbers(
     assert proxy.pieces(UP) == []
 
 
+@pytest.mark.needs_server
 def test_the_ends_of_the_ranges_are_taken(conn: Any, observer: Observer, queue_name: str) -> None:
     """N04: accepted and honoured."""
     rows: list[dict[str, Any]] = [

@@ -24,6 +24,7 @@ def _warnings(caplog: pytest.LogCaptureFixture, name: str) -> list[str]:
     ]
 
 
+@pytest.mark.needs_server
 def test_only_claims_write_it(
     make_queue: MakeQueue, observer: Observer, queue_name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -42,6 +43,7 @@ def test_only_claims_write_it(
     assert _warnings(caplog, queue_name) == []
 
 
+@pytest.mark.needs_server
 def test_a_worker_with_another_value_takes_it_over(
     make_queue: MakeQueue, observer: Observer, queue_name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -61,6 +63,7 @@ def test_a_worker_with_another_value_takes_it_over(
     assert "400" in warning
 
 
+@pytest.mark.needs_server
 def test_the_new_value_rules_redelivery(make_queue: MakeQueue, queue_name: str, url: str) -> None:
     """S12, S13: reopened with a shorter value, a crash is noticed after the shorter time."""
     with_long = make_queue(visibility_timeout=60)
@@ -125,6 +128,7 @@ def test_a_job_that_is_held_learns_it_too(
     assert observer.leftovers(queue_name) == []
 
 
+@pytest.mark.needs_server
 @pytest.mark.parametrize("visibility", [0.25, 1.0])
 def test_a_crash_is_noticed_after_the_visibility_and_not_before(
     make_queue: MakeQueue, url: str, queue_name: str, visibility: float
