@@ -33,7 +33,7 @@ def connect(
     connect_timeout: Duration = CONNECT_TIMEOUT,
     operation_timeout: Duration = OPERATION_TIMEOUT,
 ) -> Connection:
-    """Connects to a Redis server, or to a NATS server with JetStream.
+    """Connects to a Redis server, to a NATS server with JetStream, or to a store in memory.
 
     Example:
         with cwist_jq.connect("redis://127.0.0.1:6379") as conn:
@@ -45,7 +45,8 @@ def connect(
             nats://[user:password@]host:port[,host:port] or tls://...; a password may be
             percent-encoded. rediss and tls are encrypted, and the certificate and its host name are
             checked; ?tls_ca=FILE&tls_cert=FILE&tls_key=FILE&tls_verify=no may follow, each for
-            itself (docs/tls.md). None takes it from the environment variable CWIST_JQ_URL.
+            itself (docs/tls.md). memory://[name] is a store of this process alone, for tests
+            (docs/testing.md). None takes it from the environment variable CWIST_JQ_URL.
         connect_timeout: The time for one attempt to connect: 0.001 to 86400 seconds, or a
             timedelta.
         operation_timeout: The time for one call other than claim(), in the same range. Meanwhile a

@@ -42,6 +42,10 @@ class MemoryObserver:
     def claimed(self, queue: str) -> int:
         return self._queue(queue).stats().claimed
 
+    def workers(self, queue: str) -> int:
+        """Those that hold jobs or wait for one."""
+        return self._queue(queue).stats().consumers
+
     def delayed(self, queue: str) -> int:
         return self._queue(queue).stats().delayed
 

@@ -13,6 +13,7 @@ from typing import IO, Any, Self
 
 import cwist_jq
 from tests import servers, watchdog
+from tests.memory_observer import MemoryObserver
 from tests.observers import NatsObserver, Observer, RedisObserver
 from tests.waiting import Background, eventually
 
@@ -52,9 +53,14 @@ def fails_within(kind: Any, most: float, *, least: float = 0.0) -> Iterator[Any]
 
 
 def blocked_claims(observer: Observer, queue: str) -> int:
-    """How many claims wait on the server now; on Redis those of all queues."""
+    """How many claims wait on the server now; on Redis those of all queues.
+
+    In memory:// it is the workers that wait or hold jobs.
+    """
     if isinstance(observer, RedisObserver):
         return int(observer.client.info("clients")["blocked_clients"])
+    if isinstance(observer, MemoryObserver):
+        return observer.workers(queue)
     assert isinstance(observer, NatsObserver)
     info = observer.consumer_info(queue)
     return 0 if info is None else int(info.num_waiting or 0)

@@ -97,7 +97,9 @@ CWIST_API void cwist_job_conn_opts_init(cwist_job_conn_opts_t *opts);
  * percent-encoded. rediss:// and tls:// are encrypted: certificate and host name are checked, by
  * the system's authorities, and may end in ?tls_ca=FILE&tls_cert=FILE&tls_key=FILE&tls_verify=no:
  * the authorities to trust instead, our certificate and its key (PEM, no password), and no check at
- * all. The files are read here. opts may be NULL. On success *conn is yours to close, else NULL.
+ * all. The files are read here. memory://[name] is a store in the memory of this process, for
+ * tests: shared by all connections to that name, and gone with the last of them. opts may be NULL.
+ * On success *conn is yours to close, else NULL.
  * Errors: INVALID_PARAM (also for a file that cannot be used), IO, PROTOCOL (this is no server of
  * that kind), DENIED (credentials, or a certificate that one side does not accept), UNSUPPORTED
  * (the engine or TLS is not in this build, the server is too old, JetStream is off).
