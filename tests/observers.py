@@ -172,6 +172,11 @@ class RedisObserver:
             found[job_id.decode()] = dict(zip(names, parts[1::2], strict=True))
         return found
 
+    def dedupe(self, queue: str) -> dict[str, str]:
+        """The dedupe keys and the jobs that have them: "<id> <entry>", or "<id> -"."""
+        found = self.client.hgetall(self.key(queue, "dedupe"))
+        return {key.decode(): value.decode() for key, value in found.items()}
+
     def dead(self, queue: str) -> list[DeadLetter]:
         bodies = self.client.hgetall(self.key(queue, "deadbody"))
         records = self.client.lrange(self.key(queue, "dead"), 0, -1)
@@ -192,7 +197,7 @@ class RedisObserver:
             cause=cause.decode(),
             reason=_text(reason),
             first_ms=int(first),
-            last_ms=int(last),
+            last_ms=int(last.split(b"-")[0]),
             consumer=_text(consumer),
             others=dict(zip(names, rest[1::2], strict=True)),
         )

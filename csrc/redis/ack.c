@@ -1,12 +1,14 @@
 /*
- * Acks of many jobs. One XDEL deletes the entries of all and answers how many were there; XACK
- * takes them off the pending list. That number does not say which are missing, so jobs whose lease
- * is nearly over are deleted one by one in the same exchange: of the others none can be missing
- * unless somebody removed it by hand or shortened the visibility.
+ * Acks of many jobs. A job with a dedupe key is acked by a script, which frees the key. Of the
+ * others one XDEL deletes the entries of all and answers how many were there; XACK takes them off
+ * the pending list. That number does not say which are missing, so jobs whose lease is nearly over
+ * are deleted one by one in the same exchange: of the others none can be missing unless somebody
+ * removed it by hand or shortened the visibility.
  */
 #include <string.h>
 
 #include "redis/redis.h"
+#include "redis_scripts.gen.h"
 
 #define NEARLY_MS 20 /* and a twentieth of the lease */
 #define NEARLY_PART 20
@@ -42,6 +44,10 @@ void cwist_jq__redis_acks_begin(cwist_jq__redis_acks *acks, cwist_jq__queue *que
     acks->jobs = jobs;
     acks->count = count;
     acks->alone = 0;
+    acks->keyed = 0;
+    for (size_t i = 0; i < count; i++) {
+        acks->keyed += jobs[i]->key != NULL ? 1 : 0;
+    }
 }
 
 static void choose_apart(cwist_jq__redis_acks *acks, bool all_apart)
@@ -52,15 +58,59 @@ static void choose_apart(cwist_jq__redis_acks *acks, bool all_apart)
 
     acks->alone = 0;
     for (size_t i = 0; i < acks->count; i++) {
-        acks->apart[i] =
-            all_apart || acks->count == 1 || lease_end(acks->queue, acks->jobs[i]) <= soon;
+        acks->apart[i] = all_apart || acks->count == 1 || acks->jobs[i]->key != NULL ||
+                         lease_end(acks->queue, acks->jobs[i]) <= soon;
         acks->alone += acks->apart[i] ? 1 : 0;
     }
 }
 
-unsigned cwist_jq__redis_acks_replies(const cwist_jq__redis_acks *acks)
+static void build_keyed(cwist_jq__redis_request *request, const cwist_jq__queue *queue,
+                        const cwist_jq__job *job, bool whole)
 {
-    return (unsigned)acks->alone + (acks->alone < acks->count ? 1 : 0) + 1;
+    const cwist_jq__redis_keys *keys = &cwist_jq__redis_of(queue)->keys;
+
+    cwist_jq__request_script(request, &cwist_jq__redis_script_ack, whole, 4);
+    cwist_jq__request_text(request, keys->stream);
+    cwist_jq__request_text(request, keys->dedupe);
+    cwist_jq__request_text(request, CWIST_JQ_GROUP);
+    cwist_jq__request_text(request, job->receipt);
+    cwist_jq__request_text(request, job->id);
+    cwist_jq__request_text(request, job->key);
+}
+
+void cwist_jq__redis_acks_note_script(const cwist_jq__redis_acks *acks, bool known)
+{
+    cwist_jq__redis_queue *own = cwist_jq__redis_of(acks->queue);
+
+    if (acks->keyed != 0) {
+        cwist_jq__lock(&own->lock);
+        own->ack_known = known;
+        cwist_jq__unlock(&own->lock);
+    }
+}
+
+/* Those that are answered one by one. */
+static void build_apart(cwist_jq__redis_request *request, const cwist_jq__redis_acks *acks)
+{
+    cwist_jq__redis_queue *own = cwist_jq__redis_of(acks->queue);
+    bool whole = false;
+
+    if (acks->keyed != 0) {
+        cwist_jq__lock(&own->lock);
+        whole = !own->ack_known;
+        cwist_jq__unlock(&own->lock);
+    }
+    for (size_t i = 0; i < acks->count; i++) {
+        const cwist_jq__job *job = acks->jobs[i];
+        if (job->key != NULL) {
+            build_keyed(request, acks->queue, job, whole);
+            whole = false; /* that taught it to the server */
+        } else if (acks->apart[i]) {
+            cwist_jq__request_command(request, "XDEL", 2);
+            cwist_jq__request_text(request, own->keys.stream);
+            cwist_jq__request_text(request, job->receipt);
+        }
+    }
 }
 
 /* XDEL before XACK: cut in between it leaves ghosts, which recovery clears, and no entry. */
@@ -70,12 +120,8 @@ void cwist_jq__redis_acks_build(cwist_jq__redis_request *request, cwist_jq__redi
     const char *stream = cwist_jq__redis_of(acks->queue)->keys.stream;
 
     choose_apart(acks, all_apart);
-    for (size_t i = 0; i < acks->count && acks->alone != 0; i++) {
-        if (acks->apart[i]) {
-            cwist_jq__request_command(request, "XDEL", 2);
-            cwist_jq__request_text(request, stream);
-            cwist_jq__request_text(request, acks->jobs[i]->receipt);
-        }
+    if (acks->alone != 0) {
+        build_apart(request, acks);
     }
     if (acks->alone < acks->count) {
         cwist_jq__request_command(request, "XDEL", 1 + acks->count - acks->alone);
@@ -86,11 +132,16 @@ void cwist_jq__redis_acks_build(cwist_jq__redis_request *request, cwist_jq__redi
             }
         }
     }
-    cwist_jq__request_command(request, "XACK", 2 + acks->count);
+    if (acks->keyed == acks->count) {
+        return;
+    }
+    cwist_jq__request_command(request, "XACK", 2 + acks->count - acks->keyed);
     cwist_jq__request_text(request, stream);
     cwist_jq__request_text(request, CWIST_JQ_GROUP);
     for (size_t i = 0; i < acks->count; i++) {
-        cwist_jq__request_text(request, acks->jobs[i]->receipt);
+        if (acks->jobs[i]->key == NULL) {
+            cwist_jq__request_text(request, acks->jobs[i]->receipt);
+        }
     }
 }
 
@@ -136,7 +187,7 @@ int cwist_jq__redis_acks_take(const cwist_jq__redis_acks *acks, redisReply *cons
                               bool unanswered, int *codes)
 {
     size_t together = acks->count - acks->alone;
-    unsigned deletions = cwist_jq__redis_acks_replies(acks) - 1;
+    unsigned deletions = (unsigned)acks->alone + (together != 0 ? 1 : 0);
     cwist_jq__failure failure;
     unsigned at = 0;
 
@@ -177,8 +228,8 @@ static void build_acks(cwist_jq__redis_request *request, const cwist_jq__redis_c
     cwist_jq__redis_acks_build(request, *acks, call->unanswered);
 }
 
-int cwist_jq__redis_ack_again(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
-                              bool unanswered, uint64_t deadline, int *codes)
+static int ack_plain(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+                     bool unanswered, uint64_t deadline, int *codes)
 {
     cwist_jq__redis_acks acks;
     cwist_jq__redis_acks *const input = &acks;
@@ -201,6 +252,112 @@ int cwist_jq__redis_ack_again(cwist_jq__queue *queue, cwist_jq__job *const *jobs
     }
     cwist_jq__redis_call_clear(&call);
     return status;
+}
+
+/* ---- jobs with dedupe keys, by themselves ---- */
+
+typedef struct {
+    cwist_jq__job *const *jobs;
+    int *codes;
+    bool unanswered;
+} keyed_acks;
+
+static void build_keyed_item(cwist_jq__redis_request *request, const cwist_jq__redis_work *work,
+                             size_t item, bool whole)
+{
+    const keyed_acks *all = work->input;
+
+    build_keyed(request, work->queue, all->jobs[item], whole);
+}
+
+static int take_keyed(const cwist_jq__redis_work *work, size_t item, const redisReply *reply,
+                      bool unanswered)
+{
+    const keyed_acks *all = work->input;
+
+    if (!cwist_jq__redis_is_number(reply)) {
+        return cwist_jq__redis_odd_reply(work->command);
+    }
+    return reply->integer == 1 ? CWIST_SUCCESS
+                               : cwist_jq__redis_not_ours(work->queue, all->jobs[item],
+                                                          unanswered || all->unanswered);
+}
+
+static void note_keyed(const cwist_jq__redis_work *work, size_t item, int code)
+{
+    const keyed_acks *all = work->input;
+
+    all->codes[item] = code;
+}
+
+static int ack_keyed(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+                     bool unanswered, uint64_t deadline, int *codes)
+{
+    keyed_acks all = {jobs, codes, unanswered};
+    cwist_jq__redis_work work = {.queue = queue,
+                                 .deadline = deadline,
+                                 .command = "EVALSHA (ack)",
+                                 .repeatable = true,
+                                 .input = &all,
+                                 .build = build_keyed_item,
+                                 .take = take_keyed,
+                                 .note = note_keyed};
+
+    return cwist_jq__redis_run_pieces(&work, count);
+}
+
+/* ---- both kinds ---- */
+
+typedef int (*acker)(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+                     bool unanswered, uint64_t deadline, int *codes);
+
+/* Acks those of the jobs that have a key, or have none. */
+static void ack_part(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count, bool keyed,
+                     bool unanswered, uint64_t deadline, int *codes, cwist_jq__failure *failure)
+{
+    cwist_jq__job *part[CWIST_JQ_PIECE];
+    int part_codes[CWIST_JQ_PIECE];
+    size_t size = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if ((jobs[i]->key != NULL) == keyed) {
+            part[size++] = jobs[i];
+        }
+    }
+    acker ack = keyed ? ack_keyed : ack_plain;
+    int status = ack(queue, part, size, unanswered, deadline, part_codes);
+    size_t at = 0;
+    for (size_t i = 0; i < count; i++) {
+        if ((jobs[i]->key != NULL) == keyed) {
+            codes[i] = part_codes[at++];
+            if (codes[i] == status && status != CWIST_SUCCESS) {
+                cwist_jq__failure_note(failure, i, status);
+            }
+        }
+    }
+}
+
+static int ack_mixed(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+                     bool unanswered, uint64_t deadline, int *codes)
+{
+    cwist_jq__failure failure;
+
+    failure.code = CWIST_SUCCESS;
+    ack_part(queue, jobs, count, false, unanswered, deadline, codes, &failure);
+    ack_part(queue, jobs, count, true, unanswered, deadline, codes, &failure);
+    return cwist_jq__failure_tell(&failure);
+}
+
+int cwist_jq__redis_ack_again(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
+                              bool unanswered, uint64_t deadline, int *codes)
+{
+    size_t keyed = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        keyed += jobs[i]->key != NULL ? 1 : 0;
+    }
+    acker ack = keyed == 0 ? ack_plain : keyed == count ? ack_keyed : ack_mixed;
+    return ack(queue, jobs, count, unanswered, deadline, codes);
 }
 
 int cwist_jq__redis_ack(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,

@@ -185,6 +185,7 @@ static void free_queue(cwist_jq__redis_queue *own)
     cwist_jq__free(own->keys.dead);
     cwist_jq__free(own->keys.dead_body);
     cwist_jq__free(own->keys.conf);
+    cwist_jq__free(own->keys.dedupe);
     cwist_jq__free(own->keys.xadd);
     cwist_jq__mutex_destroy(&own->lock);
     cwist_jq__free(own);
@@ -198,13 +199,14 @@ static bool make_keys(cwist_jq__redis_keys *keys, const char *prefix)
     keys->dead = cwist_jq__format("%sdead", prefix);
     keys->dead_body = cwist_jq__format("%sdeadbody", prefix);
     keys->conf = cwist_jq__format("%sconf", prefix);
+    keys->dedupe = cwist_jq__format("%sdedupe", prefix);
     keys->xadd =
         keys->stream == NULL
             ? NULL
             : cwist_jq__format("*7\r\n$4\r\nXADD\r\n$%zu\r\n%s\r\n$1\r\n*\r\n$4\r\ntype\r\n",
                                strlen(keys->stream), keys->stream);
     return keys->xadd != NULL && keys->delay != NULL && keys->wait != NULL && keys->dead != NULL &&
-           keys->dead_body != NULL && keys->conf != NULL;
+           keys->dead_body != NULL && keys->conf != NULL && keys->dedupe != NULL;
 }
 
 static int queue_open(cwist_jq__queue *queue)
@@ -267,33 +269,6 @@ static void queue_close(cwist_jq__queue *queue)
     queue->impl = NULL;
 }
 
-static void build_dead_count(cwist_jq__redis_request *request, const cwist_jq__redis_call *call)
-{
-    cwist_jq__request_command(request, "LLEN", 1);
-    cwist_jq__request_text(request, cwist_jq__redis_of(call->queue)->keys.dead);
-}
-
-static int dead_count(cwist_jq__queue *queue, uint64_t deadline, uint64_t *count)
-{
-    cwist_jq__redis_call call = {.conn = queue->conn,
-                                 .queue = queue,
-                                 .build = build_dead_count,
-                                 .deadline = deadline,
-                                 .repeatable = true};
-    int status = cwist_jq__redis_run(&call);
-
-    if (status == CWIST_SUCCESS) {
-        const redisReply *reply = call.replies.at[0];
-        if (cwist_jq__redis_is_number(reply) && reply->integer >= 0) {
-            *count = (uint64_t)reply->integer;
-        } else {
-            status = cwist_jq__redis_odd_reply("LLEN");
-        }
-    }
-    cwist_jq__redis_call_clear(&call);
-    return status;
-}
-
 static const cwist_jq__ops redis_ops = {
     .engine = "redis",
     .conn_open = conn_open,
@@ -312,7 +287,15 @@ static const cwist_jq__ops redis_ops = {
     .release = cwist_jq__redis_release,
     .bury = cwist_jq__redis_bury,
     .extend = cwist_jq__redis_extend,
-    .dead_count = dead_count,
+    .dead_count = cwist_jq__redis_dead_count,
+    .dead_list = cwist_jq__redis_dead_list,
+    .dead_find = cwist_jq__redis_dead_find,
+    .dead_requeue = cwist_jq__redis_dead_requeue,
+    .dead_remove = cwist_jq__redis_dead_remove,
+    .server_time = cwist_jq__redis_server_time,
+    .stats = cwist_jq__redis_stats,
+    .purge = cwist_jq__redis_purge,
+    .pause = cwist_jq__redis_set_pause,
 };
 
 const cwist_jq__ops *const cwist_jq__backend_redis = &redis_ops;

@@ -1,8 +1,10 @@
 /*
  * A claim, step by step. It reads without blocking first, together with a tick when none was sent
  * lately; an empty read counts only when a tick has just left nothing to do. Then it blocks on the
- * server, a second at most at a time, and ticks on the other lane. Every wait is short, so that a
- * closed or interrupted claim ends soon, and nothing that is under way is lost between slices.
+ * server, a second at most at a time, and ticks on the other lane. The tick also says whether
+ * claims are paused: then it does not read, and hands back what a read under way still brings.
+ * Every wait is short, so that a closed or interrupted claim ends soon, and nothing that is under
+ * way is lost between slices.
  */
 #include <string.h>
 
@@ -122,6 +124,19 @@ static void start_over(cwist_jq__redis_claim *state)
     memset(&state->backoff, 0, sizeof state->backoff);
 }
 
+/* The server answered, and well. */
+static void went_well(cwist_jq__redis_claim *state)
+{
+    state->error = 0;
+    state->regroups = 0;
+    memset(&state->backoff, 0, sizeof state->backoff);
+}
+
+static bool is_paused(const cwist_jq__claim *claim)
+{
+    return atomic_load_explicit(&cwist_jq__redis_of(claim->queue)->paused, memory_order_relaxed);
+}
+
 /* The reader's replies are there. */
 int cwist_jq__redis_claim_take(const cwist_jq__claim *claim, cwist_jq__job **jobs, size_t *count)
 {
@@ -140,6 +155,13 @@ int cwist_jq__redis_claim_take(const cwist_jq__claim *claim, cwist_jq__job **job
         if (lane->tick) {
             (void)cwist_jq__redis_take_tick(claim, lane, cwist_jq__redis_lane_ticked(lane), &more);
         }
+        if (is_paused(claim)) {
+            cwist_jq__hand_back(claim->queue, jobs, *count);
+            *count = 0;
+            state->fresh = false;
+            went_well(state);
+            return CWIST_JQ_GO_ON;
+        }
         start_over(state);
         return status;
     }
@@ -154,15 +176,15 @@ int cwist_jq__redis_claim_take(const cwist_jq__claim *claim, cwist_jq__job **job
         state->fresh = state->fresh || ticked_well;
         state->tick_next = !state->fresh;
         if (ticked == CWIST_SUCCESS) {
-            state->error = 0;
-            state->regroups = 0;
-            memset(&state->backoff, 0, sizeof state->backoff);
+            went_well(state);
         }
     } else if (status == CWIST_JQ_GO_ON && lane->read) {
         state->fresh = false;
         pace_regrouping(claim);
     } else if (status == CWIST_JQ_GO_ON && ticked == CWIST_JQ_GO_ON) {
         pace_regrouping(claim);
+    } else if (status == CWIST_JQ_GO_ON) {
+        went_well(state);
     }
     return status;
 }
@@ -216,10 +238,10 @@ void cwist_jq__redis_claim_plan_poll(const cwist_jq__claim *claim)
     cwist_jq__redis_claim *state = claim->impl;
     cwist_jq__redis_lane *lane = &state->reader;
 
-    lane->read = true;
+    lane->read = !is_paused(claim);
     lane->most = count_to_ask(claim);
     lane->tick = cwist_jq__redis_tick_due(claim->queue, TICK_GAP_MS);
-    if (!lane->tick && state->tick_next) {
+    if (!lane->tick && (state->tick_next || !lane->read)) {
         lane->tick = true;
         cwist_jq__redis_tick_begun(claim->queue);
     }
@@ -243,6 +265,12 @@ static int plan_read(const cwist_jq__claim *claim, uint64_t until)
         cwist_jq__redis_tick_begun(claim->queue);
         return CWIST_JQ_GO_ON;
     }
+    if (is_paused(claim)) {
+        lane->tick = true; /* wait_paused() said that it is time */
+        state->fresh = false;
+        state->polled_last = over;
+        return CWIST_JQ_GO_ON;
+    }
     if (state->fresh && !over && left <= LAST_POLL_MS) {
         int status = pause_until(claim, claim->deadline, until);
         if (status != CWIST_JQ_GO_ON) {
@@ -259,6 +287,24 @@ static int plan_read(const cwist_jq__claim *claim, uint64_t until)
     }
     cwist_jq__redis_claim_plan_poll(claim);
     return CWIST_JQ_GO_ON;
+}
+
+/*
+ * Claims are paused: waits for the time of the next tick, and sends a last one at the deadline.
+ * SUCCESS: send it.
+ */
+static int wait_paused(const cwist_jq__claim *claim, uint64_t until)
+{
+    const cwist_jq__redis_claim *state = claim->impl;
+
+    if (cwist_jq__passed(claim->deadline)) {
+        return state->polled_last ? finish(state) : CWIST_SUCCESS;
+    }
+    if (cwist_jq__redis_tick_now(claim->queue)) {
+        return CWIST_SUCCESS;
+    }
+    uint64_t tick = cwist_jq__redis_tick_time(claim->queue);
+    return pause_until(claim, cwist_jq__earlier(tick, claim->deadline), until);
 }
 
 static int send_read(const cwist_jq__claim *claim, uint64_t until)
@@ -419,8 +465,13 @@ static int step(const cwist_jq__claim *claim, uint64_t until, cwist_jq__job **jo
             return set_back(claim, status);
         }
     }
-    return state->reader.link != NULL ? wait_reader(claim, until, jobs, count)
-                                      : send_read(claim, until);
+    if (state->reader.link != NULL) {
+        return wait_reader(claim, until, jobs, count);
+    }
+    if (is_paused(claim)) {
+        status = wait_paused(claim, until);
+    }
+    return status == CWIST_SUCCESS ? send_read(claim, until) : status;
 }
 
 void cwist_jq__redis_claim_limit(const cwist_jq__claim *claim)

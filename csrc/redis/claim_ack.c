@@ -13,9 +13,11 @@ static bool take_acks(const cwist_jq__redis_acks *acks, const cwist_jq__redis_la
     }
     for (unsigned i = 0; i < lane->acked; i++) {
         if (lane->replies.at[i]->type == REDIS_REPLY_ERROR) {
+            cwist_jq__redis_acks_note_script(acks, false);
             return false;
         }
     }
+    cwist_jq__redis_acks_note_script(acks, true);
     (void)cwist_jq__redis_acks_take(acks, lane->replies.at, false, codes);
     return true;
 }

@@ -163,8 +163,9 @@ static int make_job(cwist_jq__queue *queue, const redisReply *entry, uint64_t le
                     cwist_jq__job **job)
 {
     const redisReply *payload = NULL;
+    cwist_jq__field headers[CWIST_JOB_HEADERS_MAX];
     cwist_jq__delivery delivery;
-    int status = cwist_jq__redis_parse_entry(entry, &delivery, &payload);
+    int status = cwist_jq__redis_parse_entry(entry, &delivery, headers, &payload);
 
     if (status != CWIST_SUCCESS) {
         return status;

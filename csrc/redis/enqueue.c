@@ -1,7 +1,8 @@
 /*
- * Enqueue is a plain XADD for each job, as any client may do it. When this handle has not run the
- * recovery for a while, it goes before the first XADD in the same round trip: then a job that
- * lapsed or came due joins the queue before the new one, even while all workers are busy.
+ * Enqueue is a plain XADD for each job, as any client may do it; jobs that need more are stored by
+ * a script (store.c), in the same exchange and order. When this handle has not run the recovery for
+ * a while, it goes before the first XADD in the same round trip: then a job that lapsed or came due
+ * joins the queue before the new one, even while all workers are busy.
  */
 #include <string.h>
 
@@ -22,7 +23,17 @@ static void build_item(cwist_jq__redis_request *request, const cwist_jq__redis_w
     const cwist_job_item_t *job = &all->items[item];
     const char *head = cwist_jq__redis_of(work->queue)->keys.xadd;
 
-    (void)whole;
+    if (cwist_jq__redis_needs_script(work->queue, job)) {
+        cwist_jq__redis_store_build(request, work->queue, job, 1, whole);
+        return;
+    }
+    if (job->header_count != 0) {
+        cwist_jq__request_command(request, "XADD", 2 + cwist_jq__redis_field_count(job));
+        cwist_jq__request_text(request, cwist_jq__redis_of(work->queue)->keys.stream);
+        cwist_jq__request_text(request, "*");
+        cwist_jq__redis_fields_build(request, job);
+        return;
+    }
     cwist_jq__request_name(request, "XADD");
     cwist_jq__request_raw(request, head, strlen(head));
     cwist_jq__request_text(request, job->type != NULL ? job->type : "");
@@ -30,10 +41,11 @@ static void build_item(cwist_jq__redis_request *request, const cwist_jq__redis_w
     cwist_jq__request_borrow(request, job->payload, job->len);
 }
 
-int cwist_jq__redis_take_id(const redisReply *reply, char id[CWIST_JOB_ID_SIZE])
+int cwist_jq__redis_take_id(const char *command, const redisReply *reply,
+                            char id[CWIST_JOB_ID_SIZE])
 {
     if (!cwist_jq__redis_is_text(reply) || reply->len >= CWIST_JOB_ID_SIZE) {
-        return cwist_jq__redis_odd_reply("XADD");
+        return cwist_jq__redis_odd_reply(command);
     }
     memcpy(id, reply->str, reply->len + 1);
     return CWIST_SUCCESS;
@@ -45,7 +57,17 @@ static int take_item(const cwist_jq__redis_work *work, size_t item, const redisR
     const batch *all = work->input;
 
     (void)unanswered;
-    return cwist_jq__redis_take_id(reply, all->stored[item].id);
+    return cwist_jq__redis_needs_script(work->queue, &all->items[item])
+               ? cwist_jq__redis_store_take(work->queue, reply, 1, &all->stored[item])
+               : cwist_jq__redis_take_id("XADD", reply, all->stored[item].id);
+}
+
+/* A job with a dedupe key is stored once, however often it is sent. */
+static bool may_repeat(const cwist_jq__redis_work *work, size_t item)
+{
+    const batch *all = work->input;
+
+    return all->items[item].dedupe_key != NULL;
 }
 
 static void note_item(const cwist_jq__redis_work *work, size_t item, int code)
@@ -112,6 +134,7 @@ int cwist_jq__redis_enqueue(cwist_jq__queue *queue, const cwist_job_item_t *item
                                  .input = &all,
                                  .build = build_item,
                                  .take = take_item,
+                                 .may_repeat = may_repeat,
                                  .note = note_item};
 
     for (size_t i = 0; i < count; i++) {

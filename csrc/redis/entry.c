@@ -69,10 +69,59 @@ typedef struct {
     const redisReply *id;
     const redisReply *attempts;
     const redisReply *consumer;
+    const redisReply *key;
     size_t others; /* how many fields are not ours */
 } known_fields;
 
-static bool find_fields(known_fields *found, const redisReply *fields)
+static bool header_char(char c)
+{
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+}
+
+bool cwist_jq__redis_read_header(const char *name, size_t name_len, const char *value,
+                                 size_t value_len, cwist_jq__field *header)
+{
+    size_t prefix = sizeof CWIST_JQ_REDIS_HEADER - 1;
+
+    if (name_len <= prefix || name_len - prefix > CWIST_JQ_HEADER_NAME_MAX ||
+        memcmp(name, CWIST_JQ_REDIS_HEADER, prefix) != 0) {
+        return false;
+    }
+    for (size_t i = prefix; i < name_len; i++) {
+        if (!header_char(name[i])) {
+            return false;
+        }
+    }
+    header->name = name + prefix;
+    header->name_len = name_len - prefix;
+    header->value = value;
+    header->value_len = value_len;
+    return cwist_jq__check_text("header", value, value_len, CWIST_JQ_HEADER_VALUE_MAX, true) ==
+           CWIST_SUCCESS;
+}
+
+/* Adds a header to those of a delivery: when a name comes twice, the first counts. */
+static void add_header(cwist_jq__delivery *delivery, cwist_jq__field *headers,
+                       const redisReply *name, const redisReply *value)
+{
+    cwist_jq__field *header = &headers[delivery->header_count];
+
+    if (delivery->header_count == CWIST_JOB_HEADERS_MAX ||
+        !cwist_jq__redis_read_header(name->str, name->len, value->str, value->len, header)) {
+        return;
+    }
+    for (size_t i = 0; i < delivery->header_count; i++) {
+        if (headers[i].name_len == header->name_len &&
+            memcmp(headers[i].name, header->name, header->name_len) == 0) {
+            return;
+        }
+    }
+    delivery->headers = headers;
+    delivery->header_count++;
+}
+
+static bool find_fields(known_fields *found, const redisReply *fields, cwist_jq__delivery *delivery,
+                        cwist_jq__field *headers)
 {
     memset(found, 0, sizeof *found);
     if (fields->elements % 2 != 0) {
@@ -84,14 +133,18 @@ static bool find_fields(known_fields *found, const redisReply *fields)
         if (!cwist_jq__redis_is_text(name) || !cwist_jq__redis_is_text(value)) {
             return false;
         }
-        const redisReply **slot = named(name, "type")             ? &found->type
-                                  : named(name, "payload")        ? &found->payload
-                                  : named(name, "cwist-id")       ? &found->id
-                                  : named(name, "cwist-attempts") ? &found->attempts
-                                  : named(name, "cwist-consumer") ? &found->consumer
-                                                                  : NULL;
+        const redisReply **slot = named(name, "type")                     ? &found->type
+                                  : named(name, "payload")                ? &found->payload
+                                  : named(name, "cwist-id")               ? &found->id
+                                  : named(name, "cwist-attempts")         ? &found->attempts
+                                  : named(name, "cwist-consumer")         ? &found->consumer
+                                  : named(name, CWIST_JQ_REDIS_KEY_FIELD) ? &found->key
+                                                                          : NULL;
         if (slot != NULL && *slot == NULL) {
             *slot = value;
+        }
+        if (slot == NULL && name->len > 2 && name->str[0] == 'h') {
+            add_header(delivery, headers, name, value);
         }
         found->others += slot == NULL || slot == &found->type || slot == &found->payload;
     }
@@ -118,6 +171,14 @@ static void judge_fields(cwist_jq__delivery *delivery, const known_fields *found
     } else if (found->id != NULL) {
         broken = "field cwist-id is not an entry id";
     }
+    if (found->key != NULL && found->key->len != 0 &&
+        cwist_jq__check_text("key", found->key->str, found->key->len, CWIST_JQ_KEY_MAX, true) ==
+            CWIST_SUCCESS) {
+        delivery->key = found->key->str;
+        delivery->key_len = found->key->len;
+    } else if (found->key != NULL) {
+        broken = "field cwist-key is not 1 to 255 bytes of UTF-8 without control characters";
+    }
     if (found->type != NULL &&
         cwist_jq__check_type(found->type->str, found->type->len) == CWIST_SUCCESS) {
         delivery->type = found->type->str;
@@ -139,6 +200,7 @@ static void judge_fields(cwist_jq__delivery *delivery, const known_fields *found
 }
 
 int cwist_jq__redis_parse_entry(const redisReply *entry, cwist_jq__delivery *delivery,
+                                cwist_jq__field headers[CWIST_JOB_HEADERS_MAX],
                                 const redisReply **payload)
 {
     memset(delivery, 0, sizeof *delivery);
@@ -158,7 +220,7 @@ int cwist_jq__redis_parse_entry(const redisReply *entry, cwist_jq__delivery *del
         return CWIST_JQ_PENDING;
     }
     known_fields found;
-    if (fields->type != REDIS_REPLY_ARRAY || !find_fields(&found, fields)) {
+    if (fields->type != REDIS_REPLY_ARRAY || !find_fields(&found, fields, delivery, headers)) {
         return cwist_jq__redis_odd_reply("XREADGROUP");
     }
     judge_fields(delivery, &found);

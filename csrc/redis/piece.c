@@ -2,7 +2,8 @@
  * Many items in one exchange. Each answer is an item's own: an error of one does not undo the
  * others. What the server refused for now is sent again until the deadline, and only that; so an
  * item that was refused while one behind it was taken changes places with it. Of what was sent and
- * not answered nobody knows; an item that may not be sent twice is then left.
+ * not answered nobody knows; an item that may not be sent twice is then left, and with it those of
+ * the piece that were not sent.
  */
 #include "redis/redis.h"
 
@@ -57,7 +58,9 @@ static void finish(piece *now, size_t item, int code)
     now->work->note(now->work, item, code);
     if (code != CWIST_SUCCESS) {
         cwist_jq__failure_note(&now->failure, item, code);
-        now->stop = now->stop || code != CWIST_ERROR_LEASE_LOST;
+        /* These say something of the one item. */
+        now->stop = now->stop || (code != CWIST_ERROR_LEASE_LOST && code != CWIST_ERROR_FULL &&
+                                  code != CWIST_ERROR_NOT_FOUND);
     }
 }
 
@@ -73,6 +76,25 @@ static void finish_all(piece *now, int status, bool give_up)
         finish(now, open->items[i],
                give_up ? cwist_jq__redis_give_up(open->unanswered[i], status) : status);
     }
+}
+
+static bool may_repeat(const cwist_jq__redis_work *work, size_t item)
+{
+    return work->may_repeat != NULL ? work->may_repeat(work, item) : work->repeatable;
+}
+
+/* Once the outcome of an item is unknown, others are sent only to learn what became of them. */
+static void keep_unanswered(tally *open)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < open->count; i++) {
+        if (open->unanswered[i]) {
+            open->items[kept] = open->items[i];
+            open->unanswered[kept++] = true;
+        }
+    }
+    open->count = kept;
 }
 
 /* Takes an answer. False: the item is to be sent again. */
@@ -119,7 +141,7 @@ static int take_answers(piece *now, cwist_jq__redis_call *call, int status, bool
             }
             cwist_jq__failure_note(&cause, 0, CWIST_JQ_AGAIN);
         } else if (call->size != 0 && open->ends[i] <= call->sent) {
-            if (!now->work->repeatable) {
+            if (!may_repeat(now->work, open->items[i])) {
                 (void)cwist_jq__failure_tell(&cause);
                 finish(now, open->items[i], cwist_jq__redis_unknown());
                 now->lost = true;
@@ -131,6 +153,9 @@ static int take_answers(piece *now, cwist_jq__redis_call *call, int status, bool
         open->unanswered[kept++] = unanswered;
     }
     open->count = kept;
+    if (now->lost) {
+        keep_unanswered(open);
+    }
     return cwist_jq__failure_tell(&cause);
 }
 
@@ -154,8 +179,8 @@ static void run_piece(piece *now)
         }
         status = take_answers(now, &call, status, &at_once);
         cwist_jq__redis_call_clear(&call);
-        if (now->open->count == 0 || now->lost) {
-            return; /* what is left was not sent */
+        if (now->open->count == 0) {
+            return;
         }
         if (status != CWIST_JQ_AGAIN && status != CWIST_ERROR_IO) {
             finish_all(now, status, false);

@@ -7,7 +7,8 @@
  *   reply.c      what an error answer means    entry.c      a stream entry becomes a delivery
  *   call.c       one exchange, and retrying    tick.c       recovery and its timetable
  *   piece.c      many items in one exchange    claim.c, claim_*.c   claims
- *   enqueue.c, store.c, ack.c, settle.c, backend.c          the operations
+ *   letter.c     a dead record as it is told
+ *   enqueue.c, store.c, ack.c, settle.c, dead.c, upkeep.c, backend.c    the operations
  *
  * Besides the codes of the public headers a function may return CWIST_JQ_AGAIN: the server refused
  * for now. Who retries turns it into REFUSED when the deadline comes.
@@ -234,6 +235,7 @@ typedef struct cwist_jq__redis_keys {
     char *dead;
     char *dead_body;
     char *conf;
+    char *dedupe;
     char *xadd; /* the bytes of an XADD up to its fields */
 } cwist_jq__redis_keys;
 
@@ -248,12 +250,14 @@ typedef struct cwist_jq__redis_queue {
     bool has_read;        /* jobs were asked for: from Redis 7.2 on that alone makes a consumer */
     bool tick_denied;     /* as a producer we may not run the recovery */
     bool tick_whole;      /* the server does not know the script */
+    bool ack_known;       /* the server knows the script that acks a job with a dedupe key */
     uint64_t last_tick;   /* 0: never */
     uint64_t hint;        /* when the next job is due or lapses; NEVER: none known */
     uint64_t tick_credit; /* see tick.c */
     uint64_t next_reap;   /* when to look for consumers left behind */
     char cursor[CWIST_JQ_REDIS_CURSOR_SIZE];
     _Atomic size_t payload_size; /* of the larger jobs lately */
+    atomic_bool paused;          /* claims are, as the last tick saw it */
 } cwist_jq__redis_queue;
 
 static inline cwist_jq__redis_queue *cwist_jq__redis_of(const cwist_jq__queue *queue)
@@ -355,7 +359,9 @@ struct cwist_jq__redis_work {
     uint64_t deadline;
     const char *command; /* for texts */
     bool repeatable;     /* sending one twice is harmless */
-    bool tick;           /* the recovery goes before the first piece */
+    /* Whether that holds for an item; NULL: as `repeatable` says. */
+    bool (*may_repeat)(const cwist_jq__redis_work *work, size_t item);
+    bool tick; /* the recovery goes before the first piece */
     const void *input;
     /* Writes the command of an item. */
     void (*build)(cwist_jq__redis_request *request, const cwist_jq__redis_work *work, size_t item,
@@ -368,8 +374,8 @@ struct cwist_jq__redis_work {
 };
 
 /*
- * Does the items 0 to count - 1. After a piece with a failure other than LEASE_LOST the rest is
- * NOT_SENT. Returns the code of the first item that failed, its text set.
+ * Does the items 0 to count - 1. After a piece with a failure other than LEASE_LOST, FULL and
+ * NOT_FOUND the rest is NOT_SENT. Returns the code of the first item that failed, its text set.
  */
 int cwist_jq__redis_run_pieces(const cwist_jq__redis_work *work, size_t count);
 
@@ -382,11 +388,39 @@ int cwist_jq__redis_run_pieces(const cwist_jq__redis_work *work, size_t count);
 int cwist_jq__redis_parse_read(const redisReply *reply, size_t most, const redisReply **entries);
 /*
  * Reads one of them. SUCCESS: *delivery is filled but for body and lease, its strings point into
- * the reply, and *payload is the reply that has the payload, or NULL. PENDING: a ghost (an entry
- * that was deleted), of which only the receipt is set.
+ * the reply and its headers are in `headers`, and *payload is the reply that has the payload, or
+ * NULL. PENDING: a ghost (an entry that was deleted), of which only the receipt is set.
  */
 int cwist_jq__redis_parse_entry(const redisReply *entry, cwist_jq__delivery *delivery,
+                                cwist_jq__field headers[CWIST_JOB_HEADERS_MAX],
                                 const redisReply **payload);
+
+#define CWIST_JQ_REDIS_KEY_FIELD "cwist-key"
+#define CWIST_JQ_REDIS_HEADER "h:" /* before the name of a header in that of its field */
+
+/*
+ * Whether a field is a header that may be told; then *header is set. Of those with a name that is
+ * wrong or a value that is no plain text nothing is told.
+ */
+bool cwist_jq__redis_read_header(const char *name, size_t name_len, const char *value,
+                                 size_t value_len, cwist_jq__field *header);
+
+/* ---- dead letters (letter.c) ---- */
+
+/* What the scripts answer about an element of the list of dead letters. */
+typedef struct cwist_jq__redis_dead {
+    const redisReply *element;
+    const redisReply *mark;
+    const redisReply *size;    /* of its payload; a digest when it is not in our format */
+    const redisReply *side;    /* from which end of the list it is nearer: 1 or -1 */
+    const redisReply *payload; /* NULL: not asked for */
+} cwist_jq__redis_dead;
+
+/* Adds a letter to the page. What stands in the list may be anybody's work. */
+int cwist_jq__redis_letter_add(cwist_job_dead_page_t *page, const cwist_jq__redis_dead *dead);
+/* Before the digest in the id of a letter that has none of its own. */
+#define CWIST_JQ_REDIS_OLDER_ID "cwist-"
+#define CWIST_JQ_REDIS_DIGEST_LEN 40
 
 /* ---- recovery (tick.c) ---- */
 
@@ -421,8 +455,19 @@ bool cwist_jq__redis_tick_wanted(cwist_jq__queue *queue);
 void cwist_jq__redis_tick_favour(cwist_jq__queue *queue, const redisReply *reply);
 /* Notes the size of a job's payload that passed through this handle. */
 void cwist_jq__redis_note_size(cwist_jq__redis_queue *own, size_t len);
-/* Copies the id in the answer of an XADD. */
-int cwist_jq__redis_take_id(const redisReply *reply, char id[CWIST_JOB_ID_SIZE]);
+/* Copies the id in the answer to a command. */
+int cwist_jq__redis_take_id(const char *command, const redisReply *reply,
+                            char id[CWIST_JOB_ID_SIZE]);
+/* Writes the fields of a job. */
+size_t cwist_jq__redis_field_count(const cwist_job_item_t *item);
+void cwist_jq__redis_fields_build(cwist_jq__redis_request *request, const cwist_job_item_t *item);
+/* Whether storing the job takes a script: it has a delay, a dedupe key, or the queue a limit. */
+bool cwist_jq__redis_needs_script(const cwist_jq__queue *queue, const cwist_job_item_t *item);
+/* The script for jobs that are stored all or none, and what it answers. */
+void cwist_jq__redis_store_build(cwist_jq__redis_request *request, const cwist_jq__queue *queue,
+                                 const cwist_job_item_t *items, size_t count, bool whole);
+int cwist_jq__redis_store_take(const cwist_jq__queue *queue, const redisReply *reply, size_t count,
+                               cwist_job_stored_t *stored);
 /* All or none in one step: as the seam's enqueue(). */
 int cwist_jq__redis_store(cwist_jq__queue *queue, const cwist_job_item_t *items, size_t count,
                           uint64_t deadline, cwist_job_stored_t *stored);
@@ -448,6 +493,21 @@ int cwist_jq__redis_bury(cwist_jq__queue *queue, cwist_jq__job *const *jobs, siz
                          cwist_jq__cause cause, const char *text, uint64_t deadline, int *codes);
 int cwist_jq__redis_extend(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
                            uint64_t deadline, int *codes);
+int cwist_jq__redis_dead_list(cwist_jq__queue *queue, const char *after, size_t most,
+                              bool oldest_first, uint64_t deadline, cwist_job_dead_page_t *page,
+                              bool *more);
+int cwist_jq__redis_dead_find(cwist_jq__queue *queue, const char *id, bool payload,
+                              uint64_t deadline, cwist_job_dead_page_t *page);
+int cwist_jq__redis_dead_requeue(cwist_jq__queue *queue, const cwist_jq__letter *const *letters,
+                                 size_t count, uint64_t deadline, int *codes);
+int cwist_jq__redis_dead_remove(cwist_jq__queue *queue, const cwist_jq__letter *const *letters,
+                                size_t count, uint64_t deadline, int *codes);
+int cwist_jq__redis_dead_count(cwist_jq__queue *queue, uint64_t deadline, uint64_t *count);
+int cwist_jq__redis_server_time(cwist_jq__queue *queue, uint64_t deadline, uint64_t *now_ms);
+int cwist_jq__redis_stats(cwist_jq__queue *queue, uint64_t deadline, cwist_job_stats_t *stats);
+int cwist_jq__redis_purge(cwist_jq__queue *queue, uint64_t deadline, uint64_t *mark,
+                          uint64_t *count, bool *more);
+int cwist_jq__redis_set_pause(cwist_jq__queue *queue, bool paused, uint64_t deadline);
 
 /* ---- acks (ack.c) ---- */
 
@@ -456,7 +516,8 @@ typedef struct cwist_jq__redis_acks {
     cwist_jq__queue *queue;
     cwist_jq__job *const *jobs;
     size_t count;               /* 1 to CWIST_JQ_PIECE */
-    size_t alone;               /* so many are deleted one by one, the others together */
+    size_t keyed;               /* so many have a dedupe key: a script acks each of them */
+    size_t alone;               /* so many are answered one by one, those included */
     bool apart[CWIST_JQ_PIECE]; /* which ones */
 } cwist_jq__redis_acks;
 
@@ -465,8 +526,8 @@ void cwist_jq__redis_acks_begin(cwist_jq__redis_acks *acks, cwist_jq__queue *que
 /* Decides which go one by one: those whose lease is nearly over by now, or all. */
 void cwist_jq__redis_acks_build(cwist_jq__redis_request *request, cwist_jq__redis_acks *acks,
                                 bool all_apart);
-/* How many replies there will be to what was built. */
-unsigned cwist_jq__redis_acks_replies(const cwist_jq__redis_acks *acks);
+/* Notes whether the server knows the script by now. */
+void cwist_jq__redis_acks_note_script(const cwist_jq__redis_acks *acks, bool known);
 /* Reads them, none of which is an error. Fills in codes; returns the first failure. */
 int cwist_jq__redis_acks_take(const cwist_jq__redis_acks *acks, redisReply *const *replies,
                               bool unanswered, int *codes);

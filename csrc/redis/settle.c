@@ -11,8 +11,9 @@
 typedef struct {
     cwist_jq__job *const *jobs;
     int *codes;
-    const uint64_t *delays_ms; /* NULL: none */
     bool counts;               /* the delivery counts as an attempt */
+    const uint64_t *delays_ms; /* of each, when it counts */
+    uint64_t delay_ms;         /* of all, when it does not */
     const char *cause;
     const char *reason;
 } endings;
@@ -70,8 +71,9 @@ static void build_give_back(cwist_jq__redis_request *request, const cwist_jq__re
     cwist_jq__request_text(request, keys->stream);
     cwist_jq__request_text(request, keys->delay);
     cwist_jq__request_text(request, keys->wait);
+    cwist_jq__request_text(request, keys->dedupe);
     build_delivery_args(request, work->queue, job, all->counts ? job->attempts : before);
-    cwist_jq__request_number(request, all->delays_ms != NULL ? all->delays_ms[item] : 0);
+    cwist_jq__request_number(request, all->counts ? all->delays_ms[item] : all->delay_ms);
     cwist_jq__request_text(request, all->counts ? "1" : "0");
 }
 
@@ -87,8 +89,7 @@ int cwist_jq__redis_retry(cwist_jq__queue *queue, cwist_jq__job *const *jobs, si
 int cwist_jq__redis_release(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
                             uint64_t delay_ms, uint64_t deadline, int *codes)
 {
-    (void)delay_ms;
-    endings all = {.jobs = jobs, .codes = codes};
+    endings all = {.jobs = jobs, .codes = codes, .delay_ms = delay_ms};
     cwist_jq__redis_work work = {.build = build_give_back};
 
     return run_endings(&work, queue, &all, count, deadline);
@@ -105,6 +106,7 @@ static void build_bury(cwist_jq__redis_request *request, const cwist_jq__redis_w
     cwist_jq__request_text(request, keys->stream);
     cwist_jq__request_text(request, keys->dead);
     cwist_jq__request_text(request, keys->dead_body);
+    cwist_jq__request_text(request, keys->dedupe);
     build_delivery_args(request, work->queue, job, job->attempts);
     cwist_jq__request_text(request, all->cause);
     cwist_jq__request_text(request, all->reason != NULL ? all->reason : "");
@@ -122,59 +124,84 @@ int cwist_jq__redis_bury(cwist_jq__queue *queue, cwist_jq__job *const *jobs, siz
     return run_endings(&work, queue, &all, count, deadline);
 }
 
-/* ---- extend ---- */
+/* ---- extend: one command for all ---- */
+
+typedef struct {
+    cwist_jq__job *const *jobs;
+    size_t count;
+} leases;
 
 static void build_extend(cwist_jq__redis_request *request, const cwist_jq__redis_call *call)
 {
-    const cwist_jq__job *job = call->input;
+    const leases *all = call->input;
 
-    cwist_jq__request_command(request, "XCLAIM", 6);
+    cwist_jq__request_command(request, "XCLAIM", 5 + all->count);
     cwist_jq__request_text(request, cwist_jq__redis_of(call->queue)->keys.stream);
     cwist_jq__request_text(request, CWIST_JQ_GROUP);
     cwist_jq__request_text(request, call->queue->consumer);
     cwist_jq__request_text(request, "0");
-    cwist_jq__request_text(request, job->receipt);
+    for (size_t i = 0; i < all->count; i++) {
+        cwist_jq__request_text(request, all->jobs[i]->receipt);
+    }
     cwist_jq__request_text(request, "JUSTID");
 }
 
-static int extend_one(cwist_jq__queue *queue, cwist_jq__job *job, uint64_t deadline)
+static bool is_entry(const redisReply *reply, const char *receipt)
 {
-    cwist_jq__redis_call call = {.conn = queue->conn,
-                                 .queue = queue,
-                                 .build = build_extend,
-                                 .input = job,
-                                 .deadline = deadline,
-                                 .repeatable = true};
-    int status = cwist_jq__redis_run(&call);
-    if (status == CWIST_SUCCESS) {
-        const redisReply *reply = call.replies.at[0];
-        if (reply->type != REDIS_REPLY_ARRAY) {
-            status = cwist_jq__redis_odd_reply("XCLAIM");
-        } else if (reply->elements == 0) {
-            /* An extension that was done before leaves the entry ours: this is a real loss. */
-            status = cwist_jq__fail(CWIST_ERROR_LEASE_LOST,
-                                    "job %s was given away: its lease ended, or it was removed",
-                                    job->id);
+    return cwist_jq__redis_is_text(reply) && strcmp(reply->str, receipt) == 0;
+}
+
+/*
+ * The answer names those that are ours, in the order in which they were asked for. An extension
+ * that was done before leaves the entry ours: what is missing is a real loss.
+ */
+static int take_extended(const leases *all, const cwist_jq__redis_call *call, int *codes)
+{
+    const redisReply *reply = call->replies.at[0];
+    uint64_t ends = cwist_jq__add_ms(call->started, cwist_jq__lease_ms(call->queue));
+    cwist_jq__failure failure = {0};
+    size_t next = 0;
+
+    for (size_t i = 0; i < all->count; i++) {
+        cwist_jq__job *job = all->jobs[i];
+        codes[i] = CWIST_SUCCESS;
+        if (next < reply->elements && is_entry(reply->element[next], job->receipt)) {
+            next++;
+            atomic_store(&job->lease_starts, call->started);
+            atomic_store(&job->lease_ends, ends);
         } else {
-            atomic_store(&job->lease_starts, call.started);
-            atomic_store(&job->lease_ends,
-                         cwist_jq__add_ms(call.started, cwist_jq__lease_ms(queue)));
+            codes[i] = cwist_jq__fail(CWIST_ERROR_LEASE_LOST,
+                                      "job %s was given away: its lease ended, or it was removed",
+                                      job->id);
+            cwist_jq__failure_note(&failure, i, codes[i]);
         }
     }
-    cwist_jq__redis_call_clear(&call);
-    return status;
+    return next == reply->elements ? cwist_jq__failure_tell(&failure)
+                                   : cwist_jq__redis_odd_reply("XCLAIM");
 }
 
 int cwist_jq__redis_extend(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
                            uint64_t deadline, int *codes)
 {
-    cwist_jq__failure failure = {0};
+    leases all = {jobs, count};
+    cwist_jq__redis_call call = {.conn = queue->conn,
+                                 .queue = queue,
+                                 .build = build_extend,
+                                 .input = &all,
+                                 .deadline = deadline,
+                                 .repeatable = true};
+    int status = cwist_jq__redis_run(&call);
 
-    for (size_t i = 0; i < count; i++) {
-        codes[i] = extend_one(queue, jobs[i], deadline);
-        if (codes[i] != CWIST_SUCCESS) {
-            cwist_jq__failure_note(&failure, i, codes[i]);
+    if (status == CWIST_SUCCESS && call.replies.at[0]->type != REDIS_REPLY_ARRAY) {
+        status = cwist_jq__redis_odd_reply("XCLAIM");
+    }
+    if (status == CWIST_SUCCESS) {
+        status = take_extended(&all, &call, codes);
+    } else {
+        for (size_t i = 0; i < count; i++) {
+            codes[i] = status;
         }
     }
-    return cwist_jq__failure_tell(&failure);
+    cwist_jq__redis_call_clear(&call);
+    return status;
 }

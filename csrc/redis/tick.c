@@ -34,6 +34,7 @@ void cwist_jq__redis_tick_build(cwist_jq__redis_request *request, cwist_jq__queu
     cwist_jq__request_text(request, own->keys.delay);
     cwist_jq__request_text(request, own->keys.wait);
     cwist_jq__request_text(request, own->keys.conf);
+    cwist_jq__request_text(request, own->keys.dedupe);
     cwist_jq__request_text(request, CWIST_JQ_GROUP);
     cwist_jq__request_number(request, claimer ? queue->visibility_ms : 0);
     cwist_jq__request_text(request, settle ? "1" : "0");
@@ -42,10 +43,10 @@ void cwist_jq__redis_tick_build(cwist_jq__redis_request *request, cwist_jq__queu
 
 static bool well_formed(const redisReply *reply)
 {
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 6) {
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 7) {
         return false;
     }
-    for (size_t i = 0; i < 6; i++) {
+    for (size_t i = 0; i < 7; i++) {
         if (i == 2 ? !cwist_jq__redis_is_text(reply->element[i])
                    : !cwist_jq__redis_is_number(reply->element[i])) {
             return false;
@@ -74,6 +75,7 @@ int cwist_jq__redis_tick_read(cwist_jq__queue *queue, const redisReply *reply,
     long long visibility = reply->element[3]->integer;
     long long before = reply->element[4]->integer;
     ticked->more = reply->element[0]->integer != 0;
+    atomic_store_explicit(&own->paused, reply->element[6]->integer != 0, memory_order_relaxed);
     ticked->visibility_before = before > 0 ? (uint64_t)before : 0;
     if (visibility > 0) {
         atomic_store(&queue->server_visibility_ms, (uint64_t)visibility);

@@ -1,22 +1,17 @@
 -- include: call
 -- include: rules
 -- include: pack
+-- include: older
 -- The fields to write for a member of `delay` that is due; nil for one of ours without a body.
 -- What has no shape that we know becomes an entry without payload: whoever claims it finds it
 -- malformed and moves it to the dead letters, so it neither vanishes nor blocks the others.
 
--- CWIST's member: type length and attempts (4 bytes each, big-endian), type, payload.
 local function older_fields(member)
-    if #member < 8 then
+    local kind, spent, payload = older_parts(member)
+    if not kind then
         return nil
     end
-    local len, spent = struct.unpack('>I4I4', member)
-    if #member < 8 + len then
-        return nil
-    end
-    local fields = {
-        'type', string.sub(member, 9, 8 + len), 'payload', string.sub(member, 9 + len)
-    }
+    local fields = {'type', kind, 'payload', payload}
     if spent > 0 then
         fields[5] = 'cwist-attempts'
         fields[6] = string.format('%d', math.min(spent, 1000000))

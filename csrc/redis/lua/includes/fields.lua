@@ -22,8 +22,15 @@ local function first_id(entry, fields)
     return entry
 end
 
+-- The dedupe key; nil when there is none or it breaks its rule.
+local function key_of(fields)
+    local key = field(fields, 'cwist-key')
+    return key and is_key(key) and key or nil
+end
+
 -- The fields with our own ones set to those in `own`, right behind the payload. One of ours that
--- breaks its rule is kept, so that whoever claims the entry still sees that it is malformed.
+-- breaks its rule is kept, so that whoever claims the entry still sees that it is malformed. The
+-- dedupe key goes with the job.
 local function rewrite(fields, own)
     local out, placed = {}, false
     local function put(name, value)
@@ -33,7 +40,7 @@ local function rewrite(fields, own)
     local function place()
         for _, name in ipairs(OWN) do
             local old = field(fields, name)
-            if old and not RULES[name](old) then
+            if old and (name == 'cwist-key' or not RULES[name](old)) then
                 put(name, old)
             elseif own[name] then
                 put(name, own[name])

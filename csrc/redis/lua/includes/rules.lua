@@ -13,5 +13,15 @@ local function is_label(text)
     return #text <= 128 and string.match(text, '^[!-~]+$') ~= nil
 end
 
-local OWN = {'cwist-id', 'cwist-attempts', 'cwist-consumer'}
-local RULES = {['cwist-id'] = is_id, ['cwist-attempts'] = is_count, ['cwist-consumer'] = is_label}
+-- Whoever claims the entry also looks whether it is UTF-8.
+local function is_key(text)
+    return #text >= 1 and #text <= 255
+end
+
+local OWN = {'cwist-id', 'cwist-attempts', 'cwist-consumer', 'cwist-key'}
+local RULES = {
+    ['cwist-id'] = is_id,
+    ['cwist-attempts'] = is_count,
+    ['cwist-consumer'] = is_label,
+    ['cwist-key'] = is_key
+}

@@ -1,12 +1,12 @@
 -- Recovery: makes due and lapsed jobs ready again, a bounded piece at a time. Everybody may run it
 -- at any moment; what one run has moved the next does not find.
 --
--- KEYS: 1 stream, 2 delay, 3 wait, 4 conf
+-- KEYS: 1 stream, 2 delay, 3 wait, 4 conf, 5 dedupe
 -- ARGV: 1 group, 2 visibility that the caller asks for (0: a producer, who changes no setting and
 --       makes nothing), 3 1 to settle the visibility (the first claim of a handle), 4 cursor ("")
 -- Returns {1 when there is more to do at once, ms until the next job is due or lapses (-1: none
 --          seen), next cursor, visibility in force (0: none yet), visibility before when this call
---          replaced it (else 0), jobs moved}
+--          replaced it (else 0), jobs moved, 1 when claims are paused}
 -- or the error NOGROUP, for a claimer only.
 --
 -- The pending list is in the order of delivery, which is the order of lease ends but for extended
@@ -18,7 +18,7 @@
 -- include: due
 -- include: time
 
-local stream, delay, wait, conf = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local stream, delay, wait, conf, dedupe = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local group, asked, settle, cursor = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1', ARGV[4]
 local DUE, HEAD, ALONG, BYTES = 100, 16, 100, 8388608
 local bytes, moved, more, hint, started = 0, 0, false, -1, false
@@ -47,7 +47,7 @@ local function sweep(pending, visibility)
             more = true
         else
             begin()
-            bytes = bytes + lapse(stream, group, item[1], item[2])
+            bytes = bytes + lapse(stream, group, dedupe, item[1], item[2])
             lapsed = lapsed + 1
         end
     end
@@ -66,7 +66,7 @@ if head.err then
     head = {}
 end
 
-local stored = call('HMGET', conf, 'version', 'visibility')
+local stored = call('HMGET', conf, 'version', 'visibility', 'paused')
 if stored[1] and stored[1] ~= '1' then
     return redis.error_reply('ERR the queue is kept in the unknown wire format ' .. stored[1])
 end
@@ -96,7 +96,12 @@ for _, member in ipairs(due) do
         for _, value in ipairs(fields) do
             bytes = bytes + #value
         end
-        call('XADD', stream, '*', unpack(fields))
+        local key = key_of(fields)
+        local held = dedupe_hold(dedupe, key, member)
+        local new = call('XADD', stream, '*', unpack(fields))
+        if held then
+            call('HSET', dedupe, key, member .. ' ' .. new)
+        end
         moved = moved + 1
     end
     call('HDEL', wait, member)
@@ -125,4 +130,5 @@ if visibility then
         cursor = ''
     end
 end
-return {more and 1 or 0, math.ceil(hint), cursor, visibility or 0, before, moved}
+return {more and 1 or 0, math.ceil(hint), cursor, visibility or 0, before, moved,
+    stored[3] and 1 or 0}
