@@ -60,7 +60,7 @@ static void bury_one(const char *queue, size_t number, const char *payload, size
     char id[24];
 
     (void)snprintf(id, sizeof id, "%zu", number);
-    (void)snprintf(subject, sizeof subject, "%s.dead.%s-1", queue, id);
+    (void)snprintf(subject, sizeof subject, "%s.dead.%s.1", queue, id);
     check(natsMsg_Create(&msg, subject, NULL, payload, (int)size), "message");
     check(natsMsgHeader_Set(msg, "Cwist-Id", id), "header");
     check(natsMsgHeader_Set(msg, "Cwist-Attempts", "5"), "header");

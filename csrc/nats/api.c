@@ -59,8 +59,21 @@ bool cwist_jq__answer_is_temporary(const cwist_jq__answer *answer)
     }
 }
 
+bool cwist_jq__answer_is_taken(const cwist_jq__answer *answer)
+{
+    /* The second while the message that is there is still being stored. */
+    return answer->error == CWIST_JQ_ERR_WRONG_LAST || answer->error == 10164;
+}
+
+bool cwist_jq__answer_is_full(const cwist_jq__answer *answer)
+{
+    return answer->error == CWIST_JQ_ERR_STORE_FAILED &&
+           strstr(answer->text, "maximum messages") != NULL;
+}
+
 int cwist_jq__answer_fail(const cwist_jq__answer *answer, const char *what)
 {
+
     switch (answer->error) {
     case 10039:
     case 10076:

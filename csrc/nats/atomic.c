@@ -14,115 +14,52 @@
 typedef struct batch {
     cwist_jq__queue *queue;
     const cwist_job_item_t *items;
-    size_t count;
+    size_t *sent; /* the places of the items that are to be stored */
+    size_t count; /* of them */
     const cwist_jq__wait *wait;
+    cwist_job_stored_t *stored; /* of all items */
     char id[24];
     bool committed; /* the commit is on its way */
     uint64_t last;  /* the sequence of the last job */
 } batch;
 
-/* ---- the stream's leave ---- */
-
-static int unsupported(cwist_jq__queue *queue)
-{
-    const char *version = cwist_jq__nats_of(queue)->version;
-
-    return cwist_jq__fail(CWIST_ERROR_UNSUPPORTED,
-                          "the NATS server is version %s; 2.12 or newer is needed for batches of "
-                          "all or none",
-                          version[0] != '\0' ? version : "(unknown)");
-}
-
-/* Sends the server's own configuration back with the leave in it; UNSUPPORTED if it is not kept. */
-static int ask_leave(cwist_jq__queue *queue, cwist_jq__json config, const cwist_jq__wait *wait)
-{
-    cwist_jq__nats_queue *own = cwist_jq__nats_queue_of(queue);
-    cwist_jq__answer answer;
-    cwist_jq__text text;
-    char *subject = cwist_jq__format("$JS.API.STREAM.UPDATE.%s", own->stream);
-    int status = CWIST_SUCCESS;
-
-    memset(&text, 0, sizeof text);
-    memset(&answer, 0, sizeof answer);
-    cwist_jq__text_object_with(&text, config, "allow_atomic", "true");
-    if (subject == NULL || text.failed) {
-        status = cwist_jq__no_memory();
-    } else {
-        status = cwist_jq__api(&answer, cwist_jq__nats_of(queue), subject, text.data, wait);
-    }
-    if (status == CWIST_SUCCESS && answer.error != 0) {
-        status = cwist_jq__answer_fail(&answer, "cannot set allow_atomic on the stream");
-    } else if (status == CWIST_SUCCESS) {
-        cwist_jq__json kept = cwist_jq__json_member(answer.json, "config");
-        if (!cwist_jq__json_true(cwist_jq__json_member(kept, "allow_atomic"))) {
-            status = unsupported(queue);
-        }
-    }
-    cwist_jq__answer_clear(&answer);
-    cwist_jq__text_clear(&text);
-    cwist_jq__free(subject);
-    return status;
-}
-
-/* Sees to it that the stream is there and takes such batches. */
-static int ensure_leave(cwist_jq__queue *queue, const cwist_jq__wait *wait)
-{
-    cwist_jq__nats_queue *own = cwist_jq__nats_queue_of(queue);
-    cwist_jq__answer answer;
-
-    if (atomic_load(&own->takes_atomic)) {
-        return CWIST_SUCCESS;
-    }
-    char *subject = cwist_jq__format("$JS.API.STREAM.INFO.%s", own->stream);
-    int status = cwist_jq__ensure_jobs(queue, wait);
-    memset(&answer, 0, sizeof answer);
-    if (status == CWIST_SUCCESS) {
-        status = subject != NULL
-                     ? cwist_jq__api(&answer, cwist_jq__nats_of(queue), subject, NULL, wait)
-                     : cwist_jq__no_memory();
-    }
-    if (status == CWIST_SUCCESS && answer.error != 0) {
-        status = cwist_jq__answer_fail(&answer, "stream info");
-    } else if (status == CWIST_SUCCESS) {
-        cwist_jq__json config = cwist_jq__json_member(answer.json, "config");
-        if (!cwist_jq__json_true(cwist_jq__json_member(config, "allow_atomic"))) {
-            status = ask_leave(queue, config, wait);
-        }
-    }
-    atomic_store(&own->takes_atomic, status == CWIST_SUCCESS);
-    cwist_jq__answer_clear(&answer);
-    cwist_jq__free(subject);
-    return status;
-}
-
 /* ---- one try ---- */
+
+static int add_post(batch *b, cwist_jq__burst *burst, cwist_jq__post *post, size_t i)
+{
+    bool last = i == b->count - 1;
+    char number[CWIST_JQ_DIGITS + 1];
+
+    (void)cwist_jq__put_number(number, i + 1);
+    cwist_jq__headers_add(&post->headers, "Nats-Batch-Id", b->id);
+    cwist_jq__headers_add(&post->headers, "Nats-Batch-Sequence", number);
+    if (last) {
+        cwist_jq__headers_add(&post->headers, "Nats-Batch-Commit", "1");
+    }
+    if (post->headers.failed) {
+        return cwist_jq__no_memory();
+    }
+    post->request.headers = post->headers.list;
+    post->request.header_count = post->headers.count;
+    int status = cwist_jq__burst_add(burst, &post->request, i == 0 || last ? i : CWIST_JQ_NO_REPLY);
+    b->committed = last && (status == CWIST_SUCCESS || status == CWIST_JQ_LOST);
+    return status;
+}
 
 static int add_item(batch *b, cwist_jq__burst *burst, size_t i)
 {
-    const cwist_job_item_t *item = &b->items[i];
-    bool last = i == b->count - 1;
-    char number[CWIST_JQ_DIGITS + 1];
-    cwist_jq__headers headers;
-    int status = CWIST_SUCCESS;
+    size_t place = b->sent[i];
+    cwist_jq__post post;
 
-    memset(&headers, 0, sizeof headers);
-    (void)cwist_jq__put_number(number, i + 1);
-    cwist_jq__headers_type(&headers, item->type);
-    cwist_jq__headers_add(&headers, "Nats-Batch-Id", b->id);
-    cwist_jq__headers_add(&headers, "Nats-Batch-Sequence", number);
-    if (last) {
-        cwist_jq__headers_add(&headers, "Nats-Batch-Commit", "1");
+    cwist_jq__post_init(&post, place);
+    int status = cwist_jq__item_fill(&post, b->queue, &b->items[place]);
+    if (status == CWIST_SUCCESS && post.id != NULL) {
+        memcpy(b->stored[place].id, post.id, strlen(post.id) + 1);
     }
-    if (headers.failed) {
-        status = cwist_jq__no_memory();
-    } else {
-        cwist_jq__request request = {cwist_jq__nats_queue_of(b->queue)->jobs,
-                                     item->payload != NULL ? item->payload : "", item->len,
-                                     headers.list, headers.count};
-        status = cwist_jq__burst_add(burst, &request, i == 0 || last ? i : CWIST_JQ_NO_REPLY);
-        b->committed = last && (status == CWIST_SUCCESS || status == CWIST_JQ_LOST);
+    if (status == CWIST_SUCCESS) {
+        status = add_post(b, burst, &post, i);
     }
-    cwist_jq__headers_clear(&headers);
+    cwist_jq__post_clear(&post);
     return status;
 }
 
@@ -192,6 +129,82 @@ static int try_once(batch *b, cwist_jq__answer *answer)
     return status == CWIST_JQ_LOST && !b->committed ? CWIST_JQ_UNSENT : status;
 }
 
+/* ---- duplicates ---- */
+
+/* Takes the items that are marked as duplicates off the list of those that are to be stored. */
+static void drop_marked(batch *b)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < b->count; i++) {
+        if (!b->stored[b->sent[i]].duplicate) {
+            b->sent[kept++] = b->sent[i];
+        }
+    }
+    b->count = kept;
+}
+
+static int ask_piece(batch *b, cwist_jq__ask *asks, const char *get, const size_t *places,
+                     size_t count)
+{
+    int status = CWIST_SUCCESS;
+
+    memset(asks, 0, count * sizeof *asks);
+    for (size_t i = 0; i < count && status == CWIST_SUCCESS; i++) {
+        const char *key = b->items[places[i]].dedupe_key;
+        char *subject = key != NULL ? cwist_jq__key_subject(b->queue, key) : NULL;
+        asks[i].done = key == NULL;
+        if (key != NULL) {
+            status = subject != NULL ? cwist_jq__holder_ask(&asks[i], get, subject)
+                                     : cwist_jq__no_memory();
+        }
+        cwist_jq__free(subject);
+    }
+    if (status == CWIST_SUCCESS) {
+        status = cwist_jq__ask_all(cwist_jq__nats_of(b->queue), asks, count, b->wait);
+    }
+    for (size_t i = 0; i < count && status == CWIST_SUCCESS; i++) {
+        cwist_job_stored_t *stored = &b->stored[places[i]];
+        stored->duplicate =
+            asks[i].answer.message != NULL && cwist_jq__holder_read(stored->id, &asks[i]);
+    }
+    cwist_jq__ask_clear(asks, count);
+    return status;
+}
+
+/* A key of the batch is held: looks which, and leaves these items out. */
+static int leave_out_duplicates(batch *b)
+{
+    char get[CWIST_JQ_SUBJECT_SIZE];
+    size_t most = b->count < CWIST_JQ_BURST_MAX ? b->count : CWIST_JQ_BURST_MAX;
+    cwist_jq__ask *asks = cwist_jq__calloc(most, sizeof *asks);
+    int status = asks != NULL ? CWIST_SUCCESS : cwist_jq__no_memory();
+
+    (void)snprintf(get, sizeof get, "$JS.API.STREAM.MSG.GET.%s",
+                   cwist_jq__nats_queue_of(b->queue)->stream);
+    for (size_t done = 0; done < b->count && status == CWIST_SUCCESS; done += most) {
+        size_t left = b->count - done;
+        status = ask_piece(b, asks, get, b->sent + done, left < most ? left : most);
+    }
+    cwist_jq__free(asks);
+    if (status == CWIST_SUCCESS) {
+        drop_marked(b);
+    }
+    return status;
+}
+
+/* The item before `place` with the same key; `place` when there is none. */
+static size_t same_key(const cwist_job_item_t *items, size_t place)
+{
+    size_t i = 0;
+
+    while (i < place && (items[place].dedupe_key == NULL || items[i].dedupe_key == NULL ||
+                         strcmp(items[i].dedupe_key, items[place].dedupe_key) != 0)) {
+        i++;
+    }
+    return i;
+}
+
 /* ---- until it is stored or refused ---- */
 
 /* SUCCESS: nothing was stored, and another try makes sense. */
@@ -205,11 +218,15 @@ static int weigh(batch *b, int last, const cwist_jq__answer *answer)
             atomic_store(&own->takes_atomic, false);
             return CWIST_SUCCESS;
         }
+        if (cwist_jq__answer_is_taken(answer)) {
+            return leave_out_duplicates(b);
+        }
         return answer->error == ERR_ATOMIC_INCOMPLETE || cwist_jq__answer_is_temporary(answer)
                    ? CWIST_SUCCESS
-                   : cwist_jq__answer_fail(answer, "not stored");
+                   : cwist_jq__not_stored(answer);
     case CWIST_JQ_NO_RESPONDERS:
         atomic_store(&own->takes_atomic, false);
+        atomic_store(&own->takes_schedules, false);
         return CWIST_SUCCESS;
     case CWIST_JQ_UNSENT:
         return CWIST_SUCCESS;
@@ -231,6 +248,18 @@ static int too_late(int last, const cwist_jq__answer *answer)
                : cwist_jq__fail(CWIST_ERROR_IO, "not stored: the server could not be reached");
 }
 
+static int ensure(batch *b)
+{
+    int status = cwist_jq__ensure_atomic(b->queue, b->wait);
+
+    for (size_t i = 0; i < b->count && status == CWIST_SUCCESS; i++) {
+        if (b->items[b->sent[i]].delay_ms != 0) {
+            status = cwist_jq__ensure_schedules(b->queue, b->wait);
+        }
+    }
+    return status;
+}
+
 static int store(batch *b)
 {
     cwist_jq__backoff backoff = {0};
@@ -238,8 +267,8 @@ static int store(batch *b)
     int status = CWIST_SUCCESS;
 
     memset(&answer, 0, sizeof answer);
-    for (;;) {
-        status = ensure_leave(b->queue, b->wait);
+    while (b->count > 0) {
+        status = ensure(b);
         if (status != CWIST_SUCCESS) {
             return status;
         }
@@ -262,17 +291,50 @@ static int store(batch *b)
     return status;
 }
 
+/* Tells what became of the items. */
+static void tell(const batch *b, size_t count, int status)
+{
+    for (size_t i = 0; i < count; i++) {
+        b->stored[i].code = status;
+        if (status != CWIST_SUCCESS) {
+            b->stored[i].duplicate = false;
+            b->stored[i].id[0] = '\0';
+        }
+    }
+    if (status != CWIST_SUCCESS) {
+        return;
+    }
+    for (size_t i = 0; i < b->count; i++) {
+        if (b->items[b->sent[i]].delay_ms == 0) { /* else it has its id already */
+            (void)cwist_jq__put_number(b->stored[b->sent[i]].id, b->last - b->count + 1 + i);
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        size_t first = same_key(b->items, i);
+        if (first != i) {
+            memcpy(b->stored[i].id, b->stored[first].id, sizeof b->stored[i].id);
+        }
+    }
+}
+
 int cwist_jq__nats_enqueue_all(cwist_jq__queue *queue, const cwist_job_item_t *items, size_t count,
                                const cwist_jq__wait *wait, cwist_job_stored_t *stored)
 {
-    batch b = {.queue = queue, .items = items, .count = count, .wait = wait};
-    int status = store(&b);
+    size_t *sent = cwist_jq__alloc(count * sizeof *sent);
+    batch b = {.queue = queue, .items = items, .sent = sent, .wait = wait, .stored = stored};
 
+    if (sent == NULL) {
+        stored[0].code = cwist_jq__no_memory();
+        return stored[0].code;
+    }
     for (size_t i = 0; i < count; i++) {
-        stored[i].code = status;
-        if (status == CWIST_SUCCESS) {
-            (void)cwist_jq__put_number(stored[i].id, b.last - count + 1 + i);
+        stored[i].duplicate = same_key(items, i) != i;
+        if (!stored[i].duplicate) {
+            sent[b.count++] = i;
         }
     }
+    int status = store(&b);
+    tell(&b, count, status);
+    cwist_jq__free(sent);
     return status;
 }

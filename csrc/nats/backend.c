@@ -1,6 +1,4 @@
 /* The operations table of the NATS backend, and what belongs to a queue handle. */
-#include <string.h>
-
 #include "nats/jetstream.h"
 #include "platform/process.h"
 
@@ -41,6 +39,10 @@ static int queue_open(cwist_jq__queue *queue)
         return cwist_jq__no_memory();
     }
     queue->impl = own;
+    if (queue->max_length != 0) {
+        cwist_jq__log(queue->conn, CWIST_JOB_LOG_INFO,
+                      "queue %s: with max_length it takes no delayed jobs on NATS", queue->name);
+    }
     return CWIST_SUCCESS;
 }
 
@@ -62,21 +64,13 @@ static void queue_close(cwist_jq__queue *queue)
     free_queue(own);
 }
 
-static int dead_count(cwist_jq__queue *queue, uint64_t deadline, uint64_t *count)
+int cwist_jq__nats_dead_count(cwist_jq__queue *queue, uint64_t deadline, uint64_t *count)
 {
     cwist_jq__wait wait = {deadline, NULL};
     cwist_jq__answer answer;
-    char *subject =
-        cwist_jq__format("$JS.API.STREAM.INFO.%s_DEAD", cwist_jq__nats_queue_of(queue)->stream);
-    int status = CWIST_SUCCESS;
+    int status = cwist_jq__stream_info(&answer, queue, "_DEAD", NULL, &wait);
 
-    memset(&answer, 0, sizeof answer);
     *count = 0;
-    if (subject != NULL) {
-        status = cwist_jq__api(&answer, cwist_jq__nats_of(queue), subject, NULL, &wait);
-    } else {
-        status = cwist_jq__no_memory();
-    }
     if (status == CWIST_SUCCESS && answer.error == 0) {
         cwist_jq__json state = cwist_jq__json_member(answer.json, "state");
         int64_t messages = cwist_jq__json_int(cwist_jq__json_member(state, "messages"), 0);
@@ -85,7 +79,6 @@ static int dead_count(cwist_jq__queue *queue, uint64_t deadline, uint64_t *count
         status = cwist_jq__answer_fail(&answer, "stream info");
     }
     cwist_jq__answer_clear(&answer);
-    cwist_jq__free(subject);
     return status;
 }
 
@@ -107,7 +100,7 @@ static const cwist_jq__ops ops = {
     .release = cwist_jq__nats_release,
     .bury = cwist_jq__nats_bury,
     .extend = cwist_jq__nats_extend,
-    .dead_count = dead_count,
+    .dead_count = cwist_jq__nats_dead_count,
 };
 
 const cwist_jq__ops *const cwist_jq__backend_nats = &ops;

@@ -46,6 +46,28 @@ uint64_t cwist_jq__lease_end(const cwist_jq__queue *queue, uint64_t start)
     return cwist_jq__add_ms(start, visibility - margin);
 }
 
+/*
+ * Reads the headers that are the job's own. What libnats cannot read is read again from the stream;
+ * IO when the server did not answer in time.
+ */
+static int read_fields(cwist_jq__fields *fields, cwist_jq__queue *queue, natsMsg **message,
+                       const cwist_jq__wait *wait)
+{
+    cwist_jq__ticket ticket;
+    int status = CWIST_SUCCESS;
+
+    cwist_jq__fields_read(fields, *message);
+    if (fields->suspect && cwist_jq__ticket_read(&ticket, natsMsg_GetReply(*message))) {
+        status = cwist_jq__repair_headers(queue, cwist_jq__nats_queue_of(queue)->stream,
+                                          ticket.sequence, message, wait);
+        if (status == CWIST_SUCCESS) {
+            cwist_jq__fields_clear(fields);
+            cwist_jq__fields_read(fields, *message);
+        }
+    }
+    return fields->failed ? cwist_jq__no_memory() : status;
+}
+
 static void free_message(void *message)
 {
     natsMsg_Destroy(message);
@@ -62,17 +84,24 @@ static int make_job(cwist_jq__job **job, cwist_jq__queue *queue, natsMsg *messag
         cwist_jq__earlier(lease_ends, cwist_jq__after_ms(queue->conn->operation_timeout_ms)), NULL};
     cwist_jq__origin origin;
     cwist_jq__delivery delivery;
+    cwist_jq__fields fields;
+    char key[CWIST_JQ_KEY_MAX + 1];
 
     *job = NULL;
-    if (cwist_jq__passed(lease_ends) ||
-        cwist_jq__repair_headers(queue, &message, &wait) == CWIST_ERROR_IO) {
+    if (cwist_jq__passed(lease_ends)) {
         natsMsg_Destroy(message);
         return CWIST_SUCCESS;
     }
+    int status = read_fields(&fields, queue, &message, &wait);
+    if (status == CWIST_ERROR_IO || fields.failed) {
+        cwist_jq__fields_clear(&fields);
+        natsMsg_Destroy(message);
+        return status == CWIST_ERROR_IO ? CWIST_SUCCESS : status;
+    }
     cwist_jq__origin_read(&origin, message);
-    if (origin.from != 0) {
-        /* A release that was cut leaves the original too. A failure only makes it run twice. */
-        (void)cwist_jq__delete_original(queue, &origin, &wait);
+    if (origin.from != 0 || origin.dead != 0) {
+        /* A move that was cut leaves both. A failure here only makes the job run twice. */
+        (void)cwist_jq__delete_replaced(queue, &origin, &wait);
     }
     memset(&delivery, 0, sizeof delivery);
     uint64_t attempts = origin.spent + origin.ticket.delivered;
@@ -82,6 +111,11 @@ static int make_job(cwist_jq__job **job, cwist_jq__queue *queue, natsMsg *messag
     delivery.type_len = origin.type_len;
     delivery.receipt = natsMsg_GetReply(message);
     delivery.receipt_len = strlen(delivery.receipt);
+    const char *token = cwist_jq__key_token(queue, natsMsg_GetSubject(message));
+    delivery.key_len = token != NULL ? cwist_jq__key_read(key, token) : 0;
+    delivery.key = delivery.key_len != 0 ? key : NULL;
+    delivery.headers = fields.list;
+    delivery.header_count = fields.count;
     delivery.payload = natsMsg_GetData(message);
     delivery.payload_len = (size_t)natsMsg_GetDataLength(message);
     delivery.attempts = attempts < UINT32_MAX ? (uint32_t)attempts : UINT32_MAX;
@@ -90,7 +124,9 @@ static int make_job(cwist_jq__job **job, cwist_jq__queue *queue, natsMsg *messag
     delivery.lease_ends = lease_ends;
     delivery.body = message;
     delivery.body_free = free_message;
-    return cwist_jq__job_new(job, queue, &delivery);
+    status = cwist_jq__job_new(job, queue, &delivery);
+    cwist_jq__fields_clear(&fields);
+    return status;
 }
 
 /*

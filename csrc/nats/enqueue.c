@@ -1,4 +1,5 @@
 /* Jobs on their way into the stream. */
+#include <stdio.h>
 #include <string.h>
 
 #include "nats/jetstream.h"
@@ -24,12 +25,13 @@ int cwist_jq__nats_check_size(cwist_jq__queue *queue, const cwist_job_item_t *it
     size_t limit = most > 0 ? (size_t)most : 0;
     size_t extra = item->type != NULL ? size_of_type(item->type) : 0;
 
+    extra += item->header_count != 0 ? cwist_jq__item_size(item) - item->len : 0;
     if (item->len <= limit && extra <= limit - item->len) {
         return CWIST_SUCCESS;
     }
     return cwist_jq__fail(CWIST_ERROR_TOO_LARGE,
-                          "payload of %zu bytes and type take %zu bytes; the limit is %zu (the "
-                          "server's max_payload less 16 KiB)",
+                          "payload of %zu bytes, type and headers take %zu bytes; the limit is %zu "
+                          "(the server's max_payload less 16 KiB)",
                           item->len, item->len + extra, limit);
 }
 
@@ -56,27 +58,131 @@ static int check_stream_once(cwist_jq__queue *queue, const cwist_jq__wait *wait)
 static size_t piece_of(const cwist_job_item_t *items, size_t count)
 {
     size_t most = count < CWIST_JQ_BURST_MAX ? count : CWIST_JQ_BURST_MAX;
-    size_t bytes = items[0].len;
+    size_t bytes = cwist_jq__item_size(&items[0]);
     size_t taken = 1;
 
-    while (taken < most && bytes < CWIST_JQ_BURST_BYTES &&
-           items[taken].len <= CWIST_JQ_BURST_BYTES - bytes) {
-        bytes += items[taken++].len;
+    while (taken < most && bytes < CWIST_JQ_BURST_BYTES) {
+        size_t size = cwist_jq__item_size(&items[taken]);
+        if (size > CWIST_JQ_BURST_BYTES - bytes) {
+            break;
+        }
+        bytes += size;
+        taken++;
     }
     return taken;
 }
 
-static bool fill_post(cwist_jq__post *post, const cwist_jq__queue *queue,
-                      const cwist_job_item_t *item, size_t place)
+/* ---- jobs whose key another job holds ---- */
+
+static bool is_any_taken(const cwist_jq__post *posts, size_t count)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < count; i++) {
+        any = any || posts[i].code == CWIST_JQ_TAKEN;
+    }
+    return any;
+}
+
+/* Asks who holds the keys of the posts that were refused. */
+static int ask_holders(cwist_jq__queue *queue, cwist_jq__ask *asks, const cwist_jq__post *posts,
+                       size_t count, const cwist_jq__wait *wait)
+{
+    char get[CWIST_JQ_SUBJECT_SIZE];
+    int status = CWIST_SUCCESS;
+
+    (void)snprintf(get, sizeof get, "$JS.API.STREAM.MSG.GET.%s",
+                   cwist_jq__nats_queue_of(queue)->stream);
+    for (size_t i = 0; i < count && status == CWIST_SUCCESS; i++) {
+        asks[i].done = posts[i].code != CWIST_JQ_TAKEN;
+        if (!asks[i].done) {
+            status = cwist_jq__holder_ask(&asks[i], get, posts[i].subject);
+        }
+    }
+    if (status != CWIST_SUCCESS) {
+        return status;
+    }
+    return count == 1
+               ? cwist_jq__api(&asks[0].answer, cwist_jq__nats_of(queue), get, asks[0].body, wait)
+               : cwist_jq__ask_all(cwist_jq__nats_of(queue), asks, count, wait);
+}
+
+/*
+ * Tells whose duplicates the refused items are. One whose holder is gone meanwhile is to be sent
+ * again.
+ */
+static void find_holders(cwist_jq__queue *queue, cwist_jq__post *posts, size_t count,
+                         const cwist_jq__wait *wait, cwist_job_stored_t *stored,
+                         cwist_jq__failure *failure)
+{
+    cwist_jq__ask *asks = cwist_jq__calloc(count, sizeof *asks);
+    int status =
+        asks != NULL ? ask_holders(queue, asks, posts, count, wait) : cwist_jq__no_memory();
+
+    for (size_t i = 0; i < count; i++) {
+        if (posts[i].code != CWIST_JQ_TAKEN) {
+            continue;
+        }
+        if (asks == NULL || asks[i].answer.message == NULL) {
+            posts[i].code = status;
+            cwist_jq__failure_note(failure, posts[i].item, status);
+        } else if (cwist_jq__holder_read(stored[i].id, &asks[i])) {
+            stored[i].duplicate = true;
+            posts[i].code = CWIST_SUCCESS;
+        } else if (cwist_jq__answer_is_gone(&asks[i].answer)) {
+            posts[i].code = CWIST_JQ_PENDING;
+        } else {
+            posts[i].code = cwist_jq__answer_fail(&asks[i].answer, "who holds the dedupe key");
+            cwist_jq__failure_note(failure, posts[i].item, posts[i].code);
+        }
+    }
+    if (asks != NULL) {
+        cwist_jq__ask_clear(asks, count);
+    }
+    cwist_jq__free(asks);
+}
+
+/* ---- a piece of a batch ---- */
+
+static int prepare(cwist_jq__post *post, const cwist_jq__queue *queue, const cwist_job_item_t *item,
+                   size_t place, int can_delay)
 {
     cwist_jq__post_init(post, place);
-    cwist_jq__headers_type(&post->headers, item->type);
-    post->request.subject = cwist_jq__nats_queue_of(queue)->jobs;
-    post->request.data = item->payload != NULL ? item->payload : "";
-    post->request.len = item->len;
-    post->request.headers = post->headers.list;
-    post->request.header_count = post->headers.count;
-    return !post->headers.failed;
+    if (item->delay_ms != 0 && can_delay != CWIST_SUCCESS) {
+        return can_delay;
+    }
+    return cwist_jq__item_fill(post, queue, item);
+}
+
+static bool is_any_delayed(const cwist_job_item_t *items, size_t count)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < count; i++) {
+        any = any || items[i].delay_ms != 0;
+    }
+    return any;
+}
+
+/* Makes the posts of a piece. Those behind one that cannot be made are not sent. */
+static void fill_posts(cwist_jq__queue *queue, cwist_jq__post *posts, const cwist_job_item_t *items,
+                       size_t count, size_t first, const cwist_jq__wait *wait,
+                       cwist_jq__failure *failure)
+{
+    int can_delay =
+        is_any_delayed(items, count) ? cwist_jq__ensure_schedules(queue, wait) : CWIST_SUCCESS;
+    int status = CWIST_SUCCESS;
+
+    for (size_t i = 0; i < count; i++) {
+        int code = prepare(&posts[i], queue, &items[i], first + i, can_delay);
+        if (code != CWIST_SUCCESS) {
+            posts[i].code = code;
+            cwist_jq__failure_note(failure, first + i, code);
+        } else if (status != CWIST_SUCCESS) {
+            posts[i].code = CWIST_ERROR_NOT_SENT;
+        }
+        status = status == CWIST_SUCCESS ? code : status;
+    }
 }
 
 /* Stores the items from `first` on that make one burst; returns how many these are. */
@@ -86,22 +192,26 @@ static size_t store_piece(cwist_jq__queue *queue, cwist_jq__post *posts,
                           cwist_jq__failure *failure)
 {
     size_t taken = piece_of(items + first, count - first);
-    bool ready = true;
+    bool again = false;
 
     for (size_t i = 0; i < taken; i++) {
-        ready = fill_post(&posts[i], queue, &items[first + i], first + i) && ready;
+        stored[first + i].duplicate = false;
     }
-    if (ready) {
+    fill_posts(queue, posts, items + first, taken, first, wait, failure);
+    do {
         cwist_jq__store(queue, posts, taken, CWIST_JQ_FOR_JOB, wait, failure);
-    } else {
-        cwist_jq__failure_note(failure, first, cwist_jq__no_memory());
-    }
+        again = is_any_taken(posts, taken);
+        if (again) {
+            find_holders(queue, posts, taken, wait, stored + first, failure);
+        }
+    } while (again);
     for (size_t i = 0; i < taken; i++) {
-        stored[first + i].code = ready    ? posts[i].code
-                                 : i == 0 ? CWIST_ERROR_NOMEM
-                                          : CWIST_ERROR_NOT_SENT;
-        if (posts[i].code == CWIST_SUCCESS) {
-            (void)cwist_jq__put_number(stored[first + i].id, posts[i].sequence);
+        cwist_job_stored_t *out = &stored[first + i];
+        out->code = posts[i].code;
+        if (out->code == CWIST_SUCCESS && posts[i].id != NULL && !out->duplicate) {
+            memcpy(out->id, posts[i].id, strlen(posts[i].id) + 1);
+        } else if (out->code == CWIST_SUCCESS && !out->duplicate) {
+            (void)cwist_jq__put_number(out->id, posts[i].sequence);
         }
         cwist_jq__post_clear(&posts[i]);
     }
@@ -117,6 +227,9 @@ int cwist_jq__nats_enqueue(cwist_jq__queue *queue, const cwist_job_item_t *items
     cwist_jq__post *posts = &single;
     int status = check_stream_once(queue, &wait);
 
+    if (status == CWIST_SUCCESS) {
+        status = cwist_jq__ensure_limit(queue, &wait);
+    }
     if (status != CWIST_SUCCESS) {
         stored[0].code = status;
         return status;

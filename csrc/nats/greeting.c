@@ -2,6 +2,7 @@
  * The server's version. libnats 3.4 does not tell it, and no API reply of a plain account carries
  * it; but a NATS server greets every new TCP connection with a line that does.
  */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,6 +82,7 @@ static int judge(cwist_jq__nats *nats, const char *line, bool encrypted)
     long major = strtol(version, &rest, 10);
     long minor = *rest == '.' ? strtol(rest + 1, NULL, 10) : 0;
     nats->below_2_10 = major == 2 && minor < 10;
+    nats->minor = major > 2 ? UINT_MAX : major == 2 ? (unsigned)minor : 0;
     if (version[0] == '\0' || major > OLDEST_MAJOR ||
         (major == OLDEST_MAJOR && minor >= OLDEST_MINOR)) {
         return judge_tls(info, encrypted);

@@ -19,7 +19,9 @@
 enum {
     CWIST_JQ_NO_RESPONDERS = 2, /* the server has nobody for the subject: nothing was stored */
     CWIST_JQ_LOST = 3,          /* sent, and no reply will come */
-    CWIST_JQ_UNSENT = 4         /* the connection was gone before anything was sent */
+    CWIST_JQ_UNSENT = 4,        /* the connection was gone before anything was sent */
+    CWIST_JQ_TAKEN = 5,         /* refused: another message is on the subject */
+    CWIST_JQ_NO_ROOM = 6        /* refused: the stream holds as many messages as it may */
 };
 
 /* How long a caller waits: until the deadline, or until its claim (may be NULL) must end. */
@@ -40,7 +42,8 @@ int cwist_jq__wait_backoff(const cwist_jq__wait *wait, cwist_jq__backoff *backof
 typedef struct cwist_jq__watch cwist_jq__watch;
 
 #define CWIST_JQ_INBOX_SIZE 64
-#define CWIST_JQ_DIGITS 20 /* of the largest number */
+#define CWIST_JQ_DIGITS 20        /* of the largest number */
+#define CWIST_JQ_SUBJECT_SIZE 448 /* of subjects that hold no key */
 
 /*
  * A subscription of one's own, for replies. Used by one thread at a time. It hears "<subject>.*",
@@ -147,7 +150,10 @@ typedef struct cwist_jq__nats {
     _Atomic uint64_t round_trip_ms; /* as last seen */
     char version[32];               /* of the server, at open; "": not known */
     bool below_2_10;                /* set at open: the server needs care (sweep.c, pull.c) */
+    unsigned minor;                 /* of the version 2.minor; 0: not known */
     atomic_bool jetstream_seen;     /* the API has answered once: then silence is a passing thing */
+    _Atomic int64_t clock_ahead;    /* the server's clock less the local one, in milliseconds */
+    _Atomic uint64_t clock_until;   /* when that is too old to be used; 0: not known */
 } cwist_jq__nats;
 
 /*
@@ -277,6 +283,32 @@ int cwist_jq__api(cwist_jq__answer *answer, cwist_jq__nats *nats, const char *su
 #define CWIST_JQ_ERR_STREAM_EXISTS 10058
 #define CWIST_JQ_ERR_STREAM_NOT_FOUND 10059
 #define CWIST_JQ_ERR_WRONG_LAST 10071
+#define CWIST_JQ_ERR_STORE_FAILED 10077
+
+/* True when the subject holds a message, though it was to hold none. */
+bool cwist_jq__answer_is_taken(const cwist_jq__answer *answer);
+/* True when the stream holds as many messages as it may. */
+bool cwist_jq__answer_is_full(const cwist_jq__answer *answer);
+
+/* ---- many questions at once (ask.c) ---- */
+
+/* A question to the API that may be repeated, and its answer. Zero it before filling it in. */
+typedef struct cwist_jq__ask {
+    const char *subject;
+    char *body;              /* owned; NULL: none */
+    cwist_jq__answer answer; /* message NULL: none came */
+    bool done;               /* with an answer, or there is nothing to ask */
+    bool under_way;
+    bool lost; /* sent once without an answer: it may have been done then */
+} cwist_jq__ask;
+
+/*
+ * Asks up to CWIST_JQ_BURST_MAX questions in one burst, until all have answers that are not
+ * temporary. SUCCESS, or the first failure; then some may have answers.
+ */
+int cwist_jq__ask_all(cwist_jq__nats *nats, cwist_jq__ask *asks, size_t count,
+                      const cwist_jq__wait *wait);
+void cwist_jq__ask_clear(cwist_jq__ask *asks, size_t count);
 
 /* ---- queues ---- */
 
@@ -294,7 +326,9 @@ typedef struct cwist_jq__nats_queue {
     atomic_bool in_setup; /* one thread at a time looks after the streams and the consumer */
     bool swept;           /* of the thread in setup */
     atomic_bool stream_known;
-    atomic_bool takes_atomic; /* the stream was seen to allow batches of all or none */
+    atomic_bool takes_atomic;    /* the stream was seen to allow batches of all or none */
+    atomic_bool takes_schedules; /* and delayed jobs */
+    _Atomic uint64_t limit_at;   /* when the limit is looked at again; 0: it was not yet */
     cwist_jq__seen jobs_seen;
     cwist_jq__seen dead_seen;
     atomic_bool consumer_known;
@@ -307,7 +341,50 @@ typedef struct cwist_jq__nats_queue {
 cwist_jq__nats *cwist_jq__nats_of(const cwist_jq__queue *queue);
 cwist_jq__nats_queue *cwist_jq__nats_queue_of(const cwist_jq__queue *queue);
 
+/* ---- times (moment.c) ---- */
+
+#define CWIST_JQ_MOMENT_SIZE 32
+
+/* "2026-11-29T19:54:11.672047443Z" in milliseconds since 1970; 0 when it cannot be read. */
+uint64_t cwist_jq__moment_read(cwist_jq__json value);
+/* The same the other way, into CWIST_JQ_MOMENT_SIZE bytes. */
+void cwist_jq__moment_write(char *out, uint64_t ms);
+/* Learns the server's clock from an answer, if that tells it, to a question of the moment `asked`.
+ */
+void cwist_jq__clock_note(cwist_jq__nats *nats, const cwist_jq__answer *answer, uint64_t asked);
+bool cwist_jq__clock_known(cwist_jq__nats *nats);
+/* Milliseconds since 1970 by the server's clock, which must be known. */
+uint64_t cwist_jq__clock_ms(cwist_jq__nats *nats);
+
+/* ---- dedupe keys (key.c) ---- */
+
+/* The subject of the jobs with that key. Yours to free; NULL: no memory. */
+char *cwist_jq__key_subject(const cwist_jq__queue *queue, const char *key);
+/* What names the key in the subject of a job, or NULL: it has no key. */
+const char *cwist_jq__key_token(const cwist_jq__queue *queue, const char *subject);
+/* Reads the key into CWIST_JQ_KEY_MAX + 1 bytes; its length, 0 when it is none of ours. */
+size_t cwist_jq__key_read(char *key, const char *token);
+
+/* ---- settings of the job stream (settings.c) ---- */
+
+/* True when the server is known to be older than 2.<minor>. */
+bool cwist_jq__is_older(const cwist_jq__nats *nats, unsigned minor);
+
+/* Whether the stream, by its info, has the subjects of delayed jobs. */
+bool cwist_jq__has_waiting(const cwist_jq__answer *answer, const cwist_jq__queue *queue);
+/* See to it that the stream is there and takes batches of all or none, or delayed jobs. */
+int cwist_jq__ensure_atomic(cwist_jq__queue *queue, const cwist_jq__wait *wait);
+int cwist_jq__ensure_schedules(cwist_jq__queue *queue, const cwist_jq__wait *wait);
+/* And has the limit of the handle, if that has one; quick when it was seen lately. */
+int cwist_jq__ensure_limit(cwist_jq__queue *queue, const cwist_jq__wait *wait);
+/* Lifts the limit of the stream for a moment, so that copies find room, or puts it back. */
+int cwist_jq__lift_limit(cwist_jq__queue *queue, bool lifted, const cwist_jq__wait *wait);
+
 /* ---- streams and the consumer (stream.c, consumer.c, sweep.c) ---- */
+
+/* Asks for the info of "<q><suffix>". The answer, an error or not, is the caller's to clear. */
+int cwist_jq__stream_info(cwist_jq__answer *answer, cwist_jq__queue *queue, const char *suffix,
+                          const char *body, const cwist_jq__wait *wait);
 
 /* Makes the stream of the jobs or of the dead letters if missing; CONFLICT if it is another's. */
 int cwist_jq__ensure_jobs(cwist_jq__queue *queue, const cwist_jq__wait *wait);
@@ -318,12 +395,20 @@ int cwist_jq__find_jobs(cwist_jq__queue *queue, const cwist_jq__wait *wait);
 int cwist_jq__ensure_consumer(cwist_jq__queue *queue, const cwist_jq__wait *wait);
 /* Learns what visibility other workers set since the last look, if that was not lately. */
 void cwist_jq__learn_visibility(cwist_jq__queue *queue, const cwist_jq__wait *wait);
+/* Makes the consumer if it is missing, and settles nothing. */
+int cwist_jq__make_consumer(cwist_jq__queue *queue, const cwist_jq__wait *wait);
+/* The consumer's info; an answer with an error means that there is none (stats.c). */
+int cwist_jq__consumer_info(cwist_jq__answer *answer, cwist_jq__queue *queue,
+                            const cwist_jq__wait *wait);
 /* What was known of the server may be wrong: look before the next use. */
 void cwist_jq__forget(cwist_jq__queue *queue);
 /* Deletes what a server below 2.10 may keep of jobs up to its ack floor. Bounded. */
 int cwist_jq__sweep(cwist_jq__queue *queue, int64_t floor, const cwist_jq__wait *wait);
-/* Deletes one message of the job stream; one that is gone is fine. */
-int cwist_jq__delete_message(cwist_jq__queue *queue, uint64_t sequence, const cwist_jq__wait *wait);
+/* Deletes one message of the stream "<q><suffix>"; one that is gone is fine. */
+int cwist_jq__delete_message(cwist_jq__queue *queue, const char *suffix, uint64_t sequence,
+                             const cwist_jq__wait *wait);
+/* Says of the answer to such a question that there is no such message. */
+bool cwist_jq__answer_is_gone(const cwist_jq__answer *answer);
 
 /* ---- messages (message.c) ---- */
 
@@ -335,6 +420,8 @@ typedef struct cwist_jq__ticket {
 } cwist_jq__ticket;
 
 bool cwist_jq__ticket_read(cwist_jq__ticket *ticket, const char *ack_subject);
+/* How many messages the consumer had for later ones when it delivered this one. */
+uint64_t cwist_jq__pending_after(const char *ack_subject);
 
 /* The value of a header, or NULL. */
 const char *cwist_jq__header_of(natsMsg *message, const char *name);
@@ -350,6 +437,7 @@ typedef struct cwist_jq__origin {
     uint64_t first; /* time of the first enqueue, milliseconds */
     uint64_t from;  /* sequence that this copy replaces; 0: it is no copy */
     uint64_t spent; /* deliveries before this message */
+    uint64_t dead;  /* sequence of the dead letter that it was; 0: it was none */
     char sequence[24];
     const char *id;
     const char *type;
@@ -359,9 +447,17 @@ typedef struct cwist_jq__origin {
 
 void cwist_jq__origin_read(cwist_jq__origin *origin, natsMsg *message);
 
-/* Deletes what the copy replaces, if it is still there (original.c). */
-int cwist_jq__delete_original(cwist_jq__queue *queue, const cwist_jq__origin *copy,
+/* Deletes what the message replaces, an original or a dead letter, if it is still there
+ * (original.c). */
+int cwist_jq__delete_replaced(cwist_jq__queue *queue, const cwist_jq__origin *origin,
                               const cwist_jq__wait *wait);
+/*
+ * The headers of a stored message, as the API hands it out, on a message without anything else;
+ * NULL when they cannot be read. Yours to destroy.
+ */
+natsMsg *cwist_jq__stored_headers(cwist_jq__json stored);
+/* True when the stored message is the copy of that sequence. */
+bool cwist_jq__is_copy_of(cwist_jq__json stored, uint64_t sequence);
 
 /* A list of headers that grows. After a failed allocation it stays failed. */
 typedef struct cwist_jq__headers {
@@ -378,6 +474,8 @@ void cwist_jq__headers_add(cwist_jq__headers *headers, const char *name, const c
 void cwist_jq__headers_own(cwist_jq__headers *headers, const char *name, char *value);
 /* The headers of a job that a move keeps: all but the server's and those that the move writes. */
 void cwist_jq__headers_keep(cwist_jq__headers *headers, natsMsg *message, bool raw);
+/* Takes all headers of that name off the list. */
+void cwist_jq__headers_drop(cwist_jq__headers *headers, const char *name);
 /* The header of a type; see docs/wire-format.md for the quoted form. */
 void cwist_jq__headers_type(cwist_jq__headers *headers, const char *type);
 size_t cwist_jq__headers_size(const cwist_jq__headers *headers);
@@ -389,19 +487,42 @@ void cwist_jq__headers_clear(cwist_jq__headers *headers);
  */
 int cwist_jq__with_headers(natsMsg **out, const natsMsg *like, cwist_jq__json encoded);
 
+/* Undoes base64 in place, with a NUL behind it; the number of bytes. */
+size_t cwist_jq__decode_base64(char *text);
+
 /*
  * libnats gives up on a header block with an empty value. Then the same message is made again from
  * what the stream holds. *message is replaced; on failure it stays.
  */
-int cwist_jq__repair_headers(cwist_jq__queue *queue, natsMsg **message, const cwist_jq__wait *wait);
+int cwist_jq__repair_headers(cwist_jq__queue *queue, const char *stream, uint64_t sequence,
+                             natsMsg **message, const cwist_jq__wait *wait);
+
+/* The headers of a job that are not ours or the server's (fields.c). */
+typedef struct cwist_jq__fields {
+    cwist_jq__field *list;
+    size_t count;
+    size_t cap;
+    bool failed;  /* no memory */
+    bool suspect; /* libnats may have misread them: see cwist_jq__repair_headers() */
+    cwist_jq__field few[4];
+} cwist_jq__fields;
+
+/* The strings live as long as the message. Clear it in any case. */
+void cwist_jq__fields_read(cwist_jq__fields *fields, natsMsg *message);
+void cwist_jq__fields_clear(cwist_jq__fields *fields);
 
 /* ---- publishing (publish.c) ---- */
 
-/* What is published: jobs are sent once, copies and dead letters until their subject is taken. */
+/*
+ * What is published: jobs without a key are sent once, all else until its subject is taken. Of a
+ * job with a key, a copy with one and a requeued letter a taken subject is told as TAKEN, of the
+ * others it means that an earlier try stored them.
+ */
 typedef enum cwist_jq__purpose {
     CWIST_JQ_FOR_JOB,
     CWIST_JQ_FOR_COPY,
-    CWIST_JQ_FOR_DEAD
+    CWIST_JQ_FOR_DEAD,
+    CWIST_JQ_FOR_REQUEUE
 } cwist_jq__purpose;
 
 /* A message to be stored, and its result. It must not be moved once it has headers. */
@@ -413,8 +534,11 @@ typedef struct cwist_jq__post {
     int code;                      /* PENDING: to be sent */
     bool under_way;                /* sent, and no reply yet */
     bool lost;                     /* sent once, and no reply came */
+    bool keyed;                    /* its subject is made of a key */
+    bool scheduled;                /* its subject is one of those that wait */
     uint64_t sequence;             /* of a stored job */
     char *subject;                 /* NULL, or a subject that was made for this message */
+    const char *id;                /* NULL, or the id that the message carries */
 } cwist_jq__post;
 
 void cwist_jq__post_init(cwist_jq__post *post, size_t item);
@@ -428,11 +552,27 @@ void cwist_jq__post_clear(cwist_jq__post *post);
 void cwist_jq__store(cwist_jq__queue *queue, cwist_jq__post *posts, size_t count,
                      cwist_jq__purpose goal, const cwist_jq__wait *wait,
                      cwist_jq__failure *failure);
+/* FULL, or another code for an answer that says why a job is not stored. */
+int cwist_jq__not_stored(const cwist_jq__answer *answer);
 /* The sequence that the stream's answer to a job names, or why it is not stored. */
 int cwist_jq__confirmation(uint64_t *sequence, const cwist_jq__answer *answer,
                            const cwist_jq__queue *queue);
 
-/* ---- enqueue (enqueue.c, atomic.c) ---- */
+/* ---- enqueue (item.c, enqueue.c, atomic.c) ---- */
+
+/* Makes the message of an item out of a post that was begun. NOMEM. */
+int cwist_jq__item_fill(cwist_jq__post *post, const cwist_jq__queue *queue,
+                        const cwist_job_item_t *item);
+/* What an item takes of a burst. */
+size_t cwist_jq__item_size(const cwist_job_item_t *item);
+/* Asks, by the API subject `get`, for the job that holds the key of a subject. */
+int cwist_jq__holder_ask(cwist_jq__ask *ask, const char *get, const char *subject);
+/* Reads the id of the job that holds it; false when there is none. */
+bool cwist_jq__holder_read(char *id, const cwist_jq__ask *ask);
+/* Adds what delays the message until `due`, to become one of `target`. */
+void cwist_jq__schedule(cwist_jq__headers *headers, uint64_t due, const char *target);
+/* The subject on which a job waits that becomes one of `target`. NULL: no memory. */
+char *cwist_jq__waiting_subject(const cwist_jq__queue *queue, const char *target, const char *id);
 
 int cwist_jq__nats_check_size(cwist_jq__queue *queue, const cwist_job_item_t *item);
 int cwist_jq__nats_enqueue(cwist_jq__queue *queue, const cwist_job_item_t *items, size_t count,
@@ -506,11 +646,12 @@ typedef struct cwist_jq__ending {
     size_t first;               /* the place of jobs[0] in the caller's batch */
     const char *word;
     size_t word_len;
-    bool fenced;              /* leases count */
-    bool repeat;              /* what got no answer may be sent again */
-    bool sent;                /* once, without an answer */
-    uint64_t sent_at;         /* the moment before the last sending */
-    cwist_jq__puller *puller; /* NULL, or what asks for `most` deliveries in the same burst */
+    const uint64_t *delays_ms; /* NULL, or the delay of each job, told behind the word */
+    bool fenced;               /* leases count */
+    bool repeat;               /* what got no answer may be sent again */
+    bool sent;                 /* once, without an answer */
+    uint64_t sent_at;          /* the moment before the last sending */
+    cwist_jq__puller *puller;  /* NULL, or what asks for `most` deliveries in the same burst */
     size_t most;
 } cwist_jq__ending;
 
@@ -535,6 +676,39 @@ int cwist_jq__nats_bury(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size
                         cwist_jq__cause cause, const char *text, uint64_t deadline, int *codes);
 int cwist_jq__nats_extend(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
                           uint64_t deadline, int *codes);
+
+/* ---- dead letters (letter.c, letters.c, requeue.c) ---- */
+
+/* What is known of a letter beside its message. */
+typedef struct cwist_jq__found {
+    uint64_t sequence;
+    uint64_t died_ms;
+    size_t len;          /* of the payload */
+    const void *payload; /* NULL: not asked for */
+} cwist_jq__found;
+
+/* Adds the letter that the message is to a page. The message needs no payload. */
+int cwist_jq__letter_add(cwist_job_dead_page_t *page, const cwist_jq__queue *queue,
+                         natsMsg *message, const cwist_jq__fields *fields,
+                         const cwist_jq__found *found);
+int cwist_jq__nats_dead_list(cwist_jq__queue *queue, const char *after, size_t most,
+                             bool oldest_first, uint64_t deadline, cwist_job_dead_page_t *page,
+                             bool *more);
+int cwist_jq__nats_dead_find(cwist_jq__queue *queue, const char *id, bool payload,
+                             uint64_t deadline, cwist_job_dead_page_t *page);
+int cwist_jq__nats_dead_requeue(cwist_jq__queue *queue, const cwist_jq__letter *const *letters,
+                                size_t count, uint64_t deadline, int *codes);
+int cwist_jq__nats_dead_remove(cwist_jq__queue *queue, const cwist_jq__letter *const *letters,
+                               size_t count, uint64_t deadline, int *codes);
+
+/* ---- statistics, purge, pause (backend.c, stats.c, purge.c, pause.c) ---- */
+
+int cwist_jq__nats_dead_count(cwist_jq__queue *queue, uint64_t deadline, uint64_t *count);
+int cwist_jq__nats_server_time(cwist_jq__queue *queue, uint64_t deadline, uint64_t *now_ms);
+int cwist_jq__nats_stats(cwist_jq__queue *queue, uint64_t deadline, cwist_job_stats_t *stats);
+int cwist_jq__nats_purge(cwist_jq__queue *queue, uint64_t deadline, uint64_t *mark, uint64_t *count,
+                         bool *more);
+int cwist_jq__nats_pause(cwist_jq__queue *queue, bool paused, uint64_t deadline);
 
 /* The moment at which a lease that began at `start` is over for us: before it is for the server. */
 uint64_t cwist_jq__lease_end(const cwist_jq__queue *queue, uint64_t start);

@@ -89,6 +89,23 @@ bool cwist_jq__ticket_read(cwist_jq__ticket *ticket, const char *ack_subject)
            token_number(&ticket->stored, &at);
 }
 
+uint64_t cwist_jq__pending_after(const char *ack_subject)
+{
+    const char *at = ack_subject;
+    uint64_t pending = 0;
+    size_t dots = 0;
+
+    for (const char *c = at; *c != '\0'; c++) {
+        dots += *c == '.' ? 1 : 0;
+    }
+    for (size_t skipped = dots == 8 ? 8 : 10; skipped > 0; skipped--) {
+        if (!skip_token(&at)) {
+            return 0;
+        }
+    }
+    return token_number(&pending, &at) ? pending : 0;
+}
+
 const char *cwist_jq__header_of(natsMsg *message, const char *name)
 {
     const char *value = NULL;
@@ -154,6 +171,8 @@ void cwist_jq__origin_read(cwist_jq__origin *origin, natsMsg *message)
                 "Cwist-First is no number");
     read_number(origin, &origin->from, message, "Cwist-From", UINT64_MAX,
                 "Cwist-From is no number");
+    read_number(origin, &origin->dead, message, "Cwist-Dead", UINT64_MAX,
+                "Cwist-Dead is no number");
     if (origin->from >= origin->ticket.sequence) {
         origin->from = 0; /* the stream was made anew: the original went with the old one */
     }
@@ -161,6 +180,7 @@ void cwist_jq__origin_read(cwist_jq__origin *origin, natsMsg *message)
         origin->first = origin->ticket.stored / NS_PER_MS;
         origin->from = 0;
         origin->spent = 0;
+        origin->dead = 0;
     }
     bool named = origin->malformed == NULL && id != 0;
     origin->id = named ? cwist_jq__header_of(message, "Cwist-Id") : origin->sequence;
@@ -236,6 +256,7 @@ static const char *raw_name(const char *name)
            : strcmp(name, "Cwist-Attempts") == 0 ? "Cwist-Raw-Attempts"
            : strcmp(name, "Cwist-First") == 0    ? "Cwist-Raw-First"
            : strcmp(name, "Cwist-From") == 0     ? "Cwist-Raw-From"
+           : strcmp(name, "Cwist-Dead") == 0     ? "Cwist-Raw-Dead"
                                                  : NULL;
 }
 
@@ -272,6 +293,20 @@ void cwist_jq__headers_keep(cwist_jq__headers *headers, natsMsg *message, bool r
         keep_header(headers, message, names[i], raw);
     }
     free((void *)names);
+}
+
+void cwist_jq__headers_drop(cwist_jq__headers *headers, const char *name)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < headers->count; i++) {
+        if (strcmp(headers->list[i].name, name) == 0) {
+            cwist_jq__free(headers->list[i].owned);
+        } else {
+            headers->list[kept++] = headers->list[i];
+        }
+    }
+    headers->count = kept;
 }
 
 void cwist_jq__headers_type(cwist_jq__headers *headers, const char *type)

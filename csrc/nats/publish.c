@@ -78,6 +78,14 @@ static bool read_quickly(uint64_t *sequence, natsMsg *reply, const char *stream)
     return number != 0 && at + 1 == end && *at == '}';
 }
 
+int cwist_jq__not_stored(const cwist_jq__answer *answer)
+{
+    return cwist_jq__answer_is_full(answer)
+               ? cwist_jq__fail(CWIST_ERROR_FULL,
+                                "not stored: the queue is full (the server said: %s)", answer->text)
+               : cwist_jq__answer_fail(answer, "not stored");
+}
+
 int cwist_jq__confirmation(uint64_t *sequence, const cwist_jq__answer *answer,
                            const cwist_jq__queue *queue)
 {
@@ -86,7 +94,7 @@ int cwist_jq__confirmation(uint64_t *sequence, const cwist_jq__answer *answer,
     int64_t number = cwist_jq__json_int(cwist_jq__json_member(answer->json, "seq"), 0);
 
     if (answer->error != 0) {
-        return cwist_jq__answer_fail(answer, "not stored");
+        return cwist_jq__not_stored(answer);
     }
     if (!cwist_jq__json_is(stream, own->stream)) {
         char other[128];
@@ -105,13 +113,22 @@ int cwist_jq__confirmation(uint64_t *sequence, const cwist_jq__answer *answer,
 /* What an answer that is no plain confirmation means for its post. */
 static void judge_answer(piece *p, cwist_jq__post *post, const cwist_jq__answer *answer)
 {
+    bool taken = cwist_jq__answer_is_taken(answer);
+    bool ask_whose = post->keyed || (p->goal == CWIST_JQ_FOR_REQUEUE && !post->lost);
+
     if (cwist_jq__answer_is_temporary(answer)) {
         p->delay.code = CWIST_SUCCESS; /* the newest counts */
         cwist_jq__failure_note(&p->delay, post->item, cwist_jq__answer_fail(answer, "not stored"));
+    } else if (taken && ask_whose) {
+        post->code = CWIST_JQ_TAKEN;
     } else if (p->goal == CWIST_JQ_FOR_JOB) {
         close_post(p, post, cwist_jq__confirmation(&post->sequence, answer, p->queue));
-    } else if (answer->error == 0 || answer->error == CWIST_JQ_ERR_WRONG_LAST) {
+    } else if (answer->error == 0 || taken) {
         close_post(p, post, CWIST_SUCCESS); /* stored now, or by an earlier try */
+    } else if (p->goal == CWIST_JQ_FOR_COPY && cwist_jq__answer_is_full(answer)) {
+        post->code = CWIST_JQ_NO_ROOM;
+    } else if (p->goal == CWIST_JQ_FOR_REQUEUE) {
+        close_post(p, post, cwist_jq__not_stored(answer));
     } else {
         close_post(p, post, cwist_jq__answer_fail(answer, "not stored"));
     }
@@ -249,6 +266,16 @@ static int try_together(piece *p, const cwist_jq__wait *inside)
 
 /* ---- until all is stored or refused ---- */
 
+static bool is_any_scheduled(const piece *p)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < p->count; i++) {
+        any = any || (is_open(&p->posts[i]) && p->posts[i].scheduled);
+    }
+    return any;
+}
+
 /*
  * What comes after a try that did not store all: makes a missing stream, or waits a little.
  * SUCCESS: try again. A copy makes no stream, because with the stream its original is gone too.
@@ -256,6 +283,7 @@ static int try_together(piece *p, const cwist_jq__wait *inside)
 static int prepare_again(const piece *p, int last, cwist_jq__backoff *backoff,
                          const cwist_jq__wait *inside)
 {
+    cwist_jq__nats_queue *own = cwist_jq__nats_queue_of(p->queue);
     unsigned before = backoff->tries;
     int status = CWIST_SUCCESS;
 
@@ -263,6 +291,10 @@ static int prepare_again(const piece *p, int last, cwist_jq__backoff *backoff,
         status = p->goal == CWIST_JQ_FOR_DEAD   ? cwist_jq__ensure_dead(p->queue, inside)
                  : p->goal == CWIST_JQ_FOR_COPY ? cwist_jq__find_jobs(p->queue, inside)
                                                 : cwist_jq__ensure_jobs(p->queue, inside);
+        if (status == CWIST_SUCCESS && is_any_scheduled(p)) {
+            atomic_store(&own->takes_schedules, false);
+            status = cwist_jq__ensure_schedules(p->queue, inside);
+        }
     }
     if (status == CWIST_SUCCESS && (last != CWIST_JQ_NO_RESPONDERS || before > 0)) {
         status = cwist_jq__wait_backoff(inside, backoff);
@@ -286,21 +318,28 @@ static int not_stored(const piece *p, int last)
     }
 }
 
-/* The posts that got no answer: lost for good, or to be sent again where that is harmless. */
-static void note_lost(piece *p)
+/*
+ * The posts that got no answer: lost for good, or to be sent again where that is harmless. True
+ * when one is lost for good.
+ */
+static bool note_lost(piece *p)
 {
+    bool any = false;
+
     for (size_t i = 0; i < p->count; i++) {
         cwist_jq__post *post = &p->posts[i];
         if (is_open(post) && post->under_way) {
             post->under_way = false;
             post->lost = true;
-            if (p->goal == CWIST_JQ_FOR_JOB) {
+            if (p->goal == CWIST_JQ_FOR_JOB && !post->keyed) {
+                any = true;
                 close_post(p, post,
                            cwist_jq__fail(CWIST_ERROR_OUTCOME_UNKNOWN,
                                           "the job was sent and no reply came; it may be stored"));
             }
         }
     }
+    return any;
 }
 
 static size_t count_open(const piece *p)
@@ -339,7 +378,7 @@ static void close_open(piece *p, int last, int status)
         if (!is_open(post)) {
             continue;
         }
-        if (!late) {
+        if (!late && (!post->lost || status != CWIST_ERROR_NOT_SENT)) {
             close_post(p, post, status);
         } else if (post->lost) {
             close_post(p, post,
@@ -365,12 +404,12 @@ void cwist_jq__store(cwist_jq__queue *queue, cwist_jq__post *posts, size_t count
         } else {
             last = count == 1 ? try_alone(&p, &inside) : try_together(&p, &inside);
         }
-        note_lost(&p);
+        bool unknown = note_lost(&p);
         if (count_open(&p) == 0) {
             return;
         }
         int status = last < 0 ? last : CWIST_SUCCESS;
-        if (last == CWIST_JQ_LOST && goal == CWIST_JQ_FOR_JOB) {
+        if (unknown) {
             status = CWIST_ERROR_NOT_SENT; /* jobs keep their order: none goes before a lost one */
         } else if (last == CWIST_JQ_PENDING) {
             status = last;

@@ -4,7 +4,6 @@
  * out the raw block, so in doubt it is read here.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "nats/jetstream.h"
@@ -19,8 +18,7 @@ static int base64_digit(char c)
                                   : -1;
 }
 
-/* Decodes in place; ends in NUL. */
-static void decode_base64(char *text)
+size_t cwist_jq__decode_base64(char *text)
 {
     unsigned bits = 0;
     int held = 0;
@@ -35,6 +33,7 @@ static void decode_base64(char *text)
         }
     }
     *out = '\0';
+    return (size_t)(out - text);
 }
 
 /* Adds "Name: value" to the message, the value without the spaces around it. */
@@ -80,7 +79,7 @@ int cwist_jq__with_headers(natsMsg **out, const natsMsg *like, cwist_jq__json en
 
     if (status == NATS_OK) {
         cwist_jq__json_copy(encoded, block, encoded.len + 1);
-        decode_base64(block);
+        (void)cwist_jq__decode_base64(block);
         status = natsMsg_Create(&fresh, natsMsg_GetSubject(like), natsMsg_GetReply(like),
                                 natsMsg_GetData(like), natsMsg_GetDataLength(like));
     }
@@ -98,62 +97,16 @@ int cwist_jq__with_headers(natsMsg **out, const natsMsg *like, cwist_jq__json en
     return CWIST_SUCCESS;
 }
 
-/* True for what could be a header line: a name and a colon. */
-static bool looks_like_line(const char *value)
+int cwist_jq__repair_headers(cwist_jq__queue *queue, const char *stream, uint64_t sequence,
+                             natsMsg **message, const cwist_jq__wait *wait)
 {
-    size_t name = strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_");
-    return name > 0 && value[name] == ':';
-}
-
-static bool has_suspect(natsMsg *message, const char *name)
-{
-    const char **values = NULL;
-    int count = 0;
-    bool suspect = false;
-
-    if (natsMsgHeader_Values(message, name, &values, &count) == NATS_OK) {
-        for (int i = 0; i < count; i++) {
-            suspect = suspect || looks_like_line(values[i]);
-        }
-        free((void *)values);
-    }
-    return suspect;
-}
-
-/* libnats could not read the headers, or one of them may have swallowed another. */
-static bool needs_repair(natsMsg *message)
-{
-    const char **names = NULL;
-    int count = 0;
-    bool suspect = false;
-    natsStatus status = natsMsgHeader_Keys(message, &names, &count);
-
-    if (status != NATS_OK) {
-        return status != NATS_NOT_FOUND;
-    }
-    for (int i = 0; i < count; i++) {
-        suspect = suspect || has_suspect(message, names[i]);
-    }
-    free((void *)names);
-    return suspect;
-}
-
-int cwist_jq__repair_headers(cwist_jq__queue *queue, natsMsg **message, const cwist_jq__wait *wait)
-{
-    cwist_jq__nats_queue *own = cwist_jq__nats_queue_of(queue);
-    cwist_jq__ticket ticket;
     cwist_jq__answer answer;
+    char subject[CWIST_JQ_SUBJECT_SIZE];
     char body[48];
 
-    if (!needs_repair(*message) || !cwist_jq__ticket_read(&ticket, natsMsg_GetReply(*message))) {
-        return CWIST_SUCCESS;
-    }
-    memset(&answer, 0, sizeof answer);
-    (void)snprintf(body, sizeof body, "{\"seq\":%llu}", (unsigned long long)ticket.sequence);
-    char *subject = cwist_jq__format("$JS.API.STREAM.MSG.GET.%s", own->stream);
-    int status = subject != NULL
-                     ? cwist_jq__api(&answer, cwist_jq__nats_of(queue), subject, body, wait)
-                     : cwist_jq__no_memory();
+    (void)snprintf(subject, sizeof subject, "$JS.API.STREAM.MSG.GET.%s", stream);
+    (void)snprintf(body, sizeof body, "{\"seq\":%llu}", (unsigned long long)sequence);
+    int status = cwist_jq__api(&answer, cwist_jq__nats_of(queue), subject, body, wait);
     if (status == CWIST_SUCCESS && answer.error != 0) {
         status = cwist_jq__answer_fail(&answer, "cannot read the message");
     }
@@ -167,6 +120,5 @@ int cwist_jq__repair_headers(cwist_jq__queue *queue, natsMsg **message, const cw
         }
     }
     cwist_jq__answer_clear(&answer);
-    cwist_jq__free(subject);
     return status;
 }

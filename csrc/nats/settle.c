@@ -131,14 +131,30 @@ static cwist_jq__wait begin_try(cwist_jq__ending *ending, const cwist_jq__wait *
     return (cwist_jq__wait){wait->deadline < soon ? deadline : soon, wait->claim};
 }
 
+#define WORD_SIZE 64
+
+/* What is said of a job; `word` has WORD_SIZE bytes for it. */
+static cwist_jq__request say(const cwist_jq__ending *ending, size_t i, char *word)
+{
+    uint64_t delay_ms = ending->delays_ms != NULL ? ending->delays_ms[i] : 0;
+
+    if (delay_ms == 0) {
+        return (cwist_jq__request){ending->jobs[i]->receipt, ending->word, ending->word_len, NULL,
+                                   0};
+    }
+    int len = snprintf(word, WORD_SIZE, "%s {\"delay\": %llu}", ending->word,
+                       (unsigned long long)(delay_ms * CWIST_JQ_MS));
+    return (cwist_jq__request){ending->jobs[i]->receipt, word, (size_t)len, NULL, 0};
+}
+
 /* Adds the acknowledgements that are open to a burst; the last one asks for an answer. */
 static int add_open(cwist_jq__ending *ending, cwist_jq__burst *burst, size_t last)
 {
+    char word[WORD_SIZE];
     int status = CWIST_SUCCESS;
 
     for (size_t i = 0; i <= last && status == CWIST_SUCCESS; i++) {
-        cwist_jq__request request = {ending->jobs[i]->receipt, ending->word, ending->word_len, NULL,
-                                     0};
+        cwist_jq__request request = say(ending, i, word);
         if (is_open(ending, i)) {
             status = cwist_jq__burst_add(burst, &request, i == last ? i : CWIST_JQ_NO_REPLY);
         }
@@ -215,10 +231,10 @@ static int send_together(cwist_jq__ending *ending, const cwist_jq__wait *wait, u
 static int send_alone(cwist_jq__ending *ending, size_t last, const cwist_jq__wait *wait,
                       uint64_t deadline)
 {
+    char word[WORD_SIZE];
     cwist_jq__link *link = NULL;
     natsMsg *reply = NULL;
-    cwist_jq__request request = {ending->jobs[last]->receipt, ending->word, ending->word_len, NULL,
-                                 0};
+    cwist_jq__request request = say(ending, last, word);
     int status = cwist_jq__link_get(&link, cwist_jq__nats_of(ending->queue), wait);
 
     if (status == CWIST_SUCCESS && cwist_jq__passed(wait->deadline)) {
@@ -308,6 +324,7 @@ static void confirm_pieces(cwist_jq__ending *ending, uint64_t deadline)
         ending->first += done > 0 ? ending->count : 0;
         ending->jobs += done > 0 ? ending->count : 0;
         ending->codes += done > 0 ? ending->count : 0;
+        ending->delays_ms += done > 0 && ending->delays_ms != NULL ? ending->count : 0;
         ending->count = left < CWIST_JQ_BURST_MAX ? left : CWIST_JQ_BURST_MAX;
         ending->puller = left == ending->count ? puller : NULL;
         ending->sent = false;
@@ -315,10 +332,9 @@ static void confirm_pieces(cwist_jq__ending *ending, uint64_t deadline)
     }
 }
 
-/* Ends a batch. `puller`: NULL, or what asks for `most` deliveries in the same burst. */
+/* Acks a batch. `puller`: NULL, or what asks for `most` deliveries in the same burst. */
 static int end_all(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
-                   const char *word, bool repeat, cwist_jq__puller *puller, size_t most,
-                   uint64_t deadline, int *codes)
+                   cwist_jq__puller *puller, size_t most, uint64_t deadline, int *codes)
 {
     cwist_jq__failure failure = {0};
     cwist_jq__ending ending = {.queue = queue,
@@ -326,10 +342,10 @@ static int end_all(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t co
                                .count = count,
                                .codes = codes,
                                .failure = &failure,
-                               .word = word,
-                               .word_len = strlen(word),
+                               .word = "+ACK",
+                               .word_len = 4,
                                .fenced = true,
-                               .repeat = repeat,
+                               .repeat = true,
                                .puller = puller,
                                .most = most};
 
@@ -340,62 +356,46 @@ static int end_all(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t co
 int cwist_jq__nats_ack(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
                        uint64_t deadline, int *codes)
 {
-    return end_all(queue, jobs, count, "+ACK", true, NULL, 0, deadline, codes);
+    return end_all(queue, jobs, count, NULL, 0, deadline, codes);
 }
 
 void cwist_jq__nats_ack_with_pull(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
                                   cwist_jq__puller *puller, size_t most, uint64_t deadline,
                                   int *codes)
 {
-    (void)end_all(queue, jobs, count, "+ACK", true, puller, most, deadline, codes);
+    (void)end_all(queue, jobs, count, puller, most, deadline, codes);
 }
 
 /*
  * When a nack arrived although its answer did not, the job may be running elsewhere, and a second
  * would start it once more. Only a delay that outlasts the leases rules that out.
  */
-static bool outlasts(cwist_jq__job *const *jobs, size_t count, uint64_t delay_ms)
+static bool outlasts(cwist_jq__job *const *jobs, size_t count, const uint64_t *delays_ms)
 {
     for (size_t i = 0; i < count; i++) {
-        if (delay_ms <= cwist_jq__ms_left(atomic_load(&jobs[i]->lease_ends))) {
+        if (delays_ms[i] <= cwist_jq__ms_left(atomic_load(&jobs[i]->lease_ends))) {
             return false;
         }
     }
     return true;
 }
 
-static int retry_alike(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
-                       uint64_t delay_ms, uint64_t deadline, int *codes)
-{
-    char word[64];
-
-    if (delay_ms == 0) {
-        (void)snprintf(word, sizeof word, "-NAK");
-    } else {
-        (void)snprintf(word, sizeof word, "-NAK {\"delay\": %llu}",
-                       (unsigned long long)(delay_ms * CWIST_JQ_MS));
-    }
-    bool repeat = outlasts(jobs, count, delay_ms);
-    return end_all(queue, jobs, count, word, repeat, NULL, 0, deadline, codes);
-}
-
 int cwist_jq__nats_retry(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
                          const uint64_t *delays_ms, uint64_t deadline, int *codes)
 {
     cwist_jq__failure failure = {0};
+    cwist_jq__ending ending = {.queue = queue,
+                               .jobs = jobs,
+                               .count = count,
+                               .codes = codes,
+                               .failure = &failure,
+                               .word = "-NAK",
+                               .word_len = 4,
+                               .delays_ms = delays_ms,
+                               .fenced = true,
+                               .repeat = outlasts(jobs, count, delays_ms)};
 
-    for (size_t done = 0; done < count;) {
-        size_t alike = 1;
-        while (done + alike < count && delays_ms[done + alike] == delays_ms[done]) {
-            alike++;
-        }
-        int status =
-            retry_alike(queue, jobs + done, alike, delays_ms[done], deadline, codes + done);
-        if (status != CWIST_SUCCESS) {
-            cwist_jq__failure_note(&failure, done, status);
-        }
-        done += alike;
-    }
+    confirm_pieces(&ending, deadline);
     return cwist_jq__failure_tell(&failure);
 }
 
@@ -403,19 +403,18 @@ int cwist_jq__nats_extend(cwist_jq__queue *queue, cwist_jq__job *const *jobs, si
                           uint64_t deadline, int *codes)
 {
     cwist_jq__failure failure = {0};
+    cwist_jq__ending ending = {.queue = queue,
+                               .jobs = jobs,
+                               .count = count, /* at most CWIST_JQ_PIECE, so it is one burst */
+                               .codes = codes,
+                               .failure = &failure,
+                               .word = "+WPI",
+                               .word_len = 4,
+                               .fenced = true,
+                               .repeat = true};
 
+    confirm_pieces(&ending, deadline);
     for (size_t i = 0; i < count; i++) {
-        cwist_jq__ending ending = {.queue = queue,
-                                   .jobs = jobs + i,
-                                   .count = 1,
-                                   .codes = codes + i,
-                                   .failure = &failure,
-                                   .first = i,
-                                   .word = "+WPI",
-                                   .word_len = 4,
-                                   .fenced = true,
-                                   .repeat = true};
-        confirm_pieces(&ending, deadline);
         if (codes[i] == CWIST_SUCCESS) {
             atomic_store(&jobs[i]->lease_starts, ending.sent_at);
             atomic_store(&jobs[i]->lease_ends, cwist_jq__lease_end(queue, ending.sent_at));

@@ -12,6 +12,7 @@ typedef struct plan {
     const char *name;
     const char *retention;
     const char *subjects[2]; /* the second may be NULL */
+    uint64_t limit;          /* messages; 0: no limit */
 } plan;
 
 static int conflict(const plan *wanted, const char *what, const char *has, const char *wants)
@@ -93,13 +94,15 @@ static int create_stream(cwist_jq__answer *answer, cwist_jq__nats *nats, const p
                          const cwist_jq__wait *wait)
 {
     const char *second = wanted->subjects[1];
+    int64_t limit = wanted->limit != 0 ? (int64_t)wanted->limit : -1;
     char *subject = cwist_jq__format("$JS.API.STREAM.CREATE.%s", wanted->name);
     char *body = cwist_jq__format(
         "{\"name\":\"%s\",\"subjects\":[\"%s\"%s%s%s],\"retention\":\"%s\",\"storage\":\"file\","
-        "\"discard\":\"old\",\"num_replicas\":1,\"max_consumers\":-1,\"max_msgs\":-1,"
+        "\"discard\":\"%s\",\"num_replicas\":1,\"max_consumers\":-1,\"max_msgs\":%lld,"
         "\"max_bytes\":-1,\"max_age\":0,\"max_msg_size\":-1,\"max_msgs_per_subject\":-1}",
         wanted->name, wanted->subjects[0], second != NULL ? ",\"" : "",
-        second != NULL ? second : "", second != NULL ? "\"" : "", wanted->retention);
+        second != NULL ? second : "", second != NULL ? "\"" : "", wanted->retention,
+        limit > 0 ? "new" : "old", (long long)limit);
     int status = subject != NULL && body != NULL ? cwist_jq__api(answer, nats, subject, body, wait)
                                                  : cwist_jq__no_memory();
     cwist_jq__free(subject);
@@ -184,11 +187,21 @@ static int ensure_stream(cwist_jq__nats *nats, const plan *wanted, const cwist_j
     return status;
 }
 
+int cwist_jq__stream_info(cwist_jq__answer *answer, cwist_jq__queue *queue, const char *suffix,
+                          const char *body, const cwist_jq__wait *wait)
+{
+    char subject[CWIST_JQ_SUBJECT_SIZE];
+
+    (void)snprintf(subject, sizeof subject, "$JS.API.STREAM.INFO.%s%s",
+                   cwist_jq__nats_queue_of(queue)->stream, suffix);
+    return cwist_jq__api(answer, cwist_jq__nats_of(queue), subject, body, wait);
+}
+
 int cwist_jq__ensure_jobs(cwist_jq__queue *queue, const cwist_jq__wait *wait)
 {
     cwist_jq__nats_queue *own = cwist_jq__nats_queue_of(queue);
     char *tree = cwist_jq__format("%s.>", own->jobs);
-    plan wanted = {own->stream, "workqueue", {own->jobs, tree}};
+    plan wanted = {own->stream, "workqueue", {own->jobs, tree}, queue->max_length};
     int status = tree != NULL
                      ? ensure_stream(cwist_jq__nats_of(queue), &wanted, wait, &own->jobs_seen)
                      : cwist_jq__no_memory();
@@ -205,7 +218,7 @@ int cwist_jq__ensure_dead(cwist_jq__queue *queue, const cwist_jq__wait *wait)
     cwist_jq__nats_queue *own = cwist_jq__nats_queue_of(queue);
     char *name = cwist_jq__format("%s_DEAD", own->stream);
     char *tree = cwist_jq__format("%s.dead.>", own->stream);
-    plan wanted = {name, "limits", {tree, NULL}};
+    plan wanted = {name, "limits", {tree, NULL}, 0};
     int status = name != NULL && tree != NULL
                      ? ensure_stream(cwist_jq__nats_of(queue), &wanted, wait, &own->dead_seen)
                      : cwist_jq__no_memory();
@@ -218,20 +231,11 @@ int cwist_jq__ensure_dead(cwist_jq__queue *queue, const cwist_jq__wait *wait)
 int cwist_jq__find_jobs(cwist_jq__queue *queue, const cwist_jq__wait *wait)
 {
     cwist_jq__answer answer;
-    char *subject =
-        cwist_jq__format("$JS.API.STREAM.INFO.%s", cwist_jq__nats_queue_of(queue)->stream);
-    int status = CWIST_SUCCESS;
+    int status = cwist_jq__stream_info(&answer, queue, "", NULL, wait);
 
-    memset(&answer, 0, sizeof answer);
-    if (subject != NULL) {
-        status = cwist_jq__api(&answer, cwist_jq__nats_of(queue), subject, NULL, wait);
-    } else {
-        status = cwist_jq__no_memory();
-    }
     if (status == CWIST_SUCCESS && answer.error == CWIST_JQ_ERR_STREAM_NOT_FOUND) {
         status = cwist_jq__fail(CWIST_ERROR_LEASE_LOST, "the stream of this job was deleted");
     }
     cwist_jq__answer_clear(&answer);
-    cwist_jq__free(subject);
     return status;
 }

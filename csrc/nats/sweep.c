@@ -10,29 +10,28 @@
 
 #define SWEEP_MAX 512
 
-int cwist_jq__delete_message(cwist_jq__queue *queue, uint64_t sequence, const cwist_jq__wait *wait)
+bool cwist_jq__answer_is_gone(const cwist_jq__answer *answer)
 {
-    cwist_jq__nats_queue *own = cwist_jq__nats_queue_of(queue);
+    return answer->http == 404 || answer->error == CWIST_JQ_ERR_SEQUENCE_GONE ||
+           answer->error == CWIST_JQ_ERR_NO_MESSAGE || answer->error == CWIST_JQ_ERR_DELETE_FAILED;
+}
+
+int cwist_jq__delete_message(cwist_jq__queue *queue, const char *suffix, uint64_t sequence,
+                             const cwist_jq__wait *wait)
+{
     cwist_jq__answer answer;
     char body[64];
-    char *subject = cwist_jq__format("$JS.API.STREAM.MSG.DELETE.%s", own->stream);
-    int status = CWIST_SUCCESS;
+    char subject[CWIST_JQ_SUBJECT_SIZE];
 
-    memset(&answer, 0, sizeof answer);
+    (void)snprintf(subject, sizeof subject, "$JS.API.STREAM.MSG.DELETE.%s%s",
+                   cwist_jq__nats_queue_of(queue)->stream, suffix);
     (void)snprintf(body, sizeof body, "{\"seq\":%llu,\"no_erase\":true}",
                    (unsigned long long)sequence);
-    if (subject != NULL) {
-        status = cwist_jq__api(&answer, cwist_jq__nats_of(queue), subject, body, wait);
-    } else {
-        status = cwist_jq__no_memory();
-    }
-    if (status == CWIST_SUCCESS && answer.error != 0 && answer.http != 404 &&
-        answer.error != CWIST_JQ_ERR_SEQUENCE_GONE && answer.error != CWIST_JQ_ERR_NO_MESSAGE &&
-        answer.error != CWIST_JQ_ERR_DELETE_FAILED) {
+    int status = cwist_jq__api(&answer, cwist_jq__nats_of(queue), subject, body, wait);
+    if (status == CWIST_SUCCESS && answer.error != 0 && !cwist_jq__answer_is_gone(&answer)) {
         status = cwist_jq__answer_fail(&answer, "cannot delete a message");
     }
     cwist_jq__answer_clear(&answer);
-    cwist_jq__free(subject);
     return status;
 }
 
@@ -67,19 +66,11 @@ static int next_job(int64_t *sequence, cwist_jq__queue *queue, int64_t from,
 /* The first and last sequence of the stream. */
 static int bounds(int64_t *first, int64_t *last, cwist_jq__queue *queue, const cwist_jq__wait *wait)
 {
-    cwist_jq__nats_queue *own = cwist_jq__nats_queue_of(queue);
     cwist_jq__answer answer;
-    char *subject = cwist_jq__format("$JS.API.STREAM.INFO.%s", own->stream);
-    int status = CWIST_SUCCESS;
+    int status = cwist_jq__stream_info(&answer, queue, "", NULL, wait);
 
-    memset(&answer, 0, sizeof answer);
     *first = 0;
     *last = -1;
-    if (subject != NULL) {
-        status = cwist_jq__api(&answer, cwist_jq__nats_of(queue), subject, NULL, wait);
-    } else {
-        status = cwist_jq__no_memory();
-    }
     if (status == CWIST_SUCCESS && answer.error == 0) {
         cwist_jq__json state = cwist_jq__json_member(answer.json, "state");
         if (cwist_jq__json_int(cwist_jq__json_member(state, "messages"), 0) > 0) {
@@ -88,7 +79,6 @@ static int bounds(int64_t *first, int64_t *last, cwist_jq__queue *queue, const c
         }
     }
     cwist_jq__answer_clear(&answer);
-    cwist_jq__free(subject);
     return status;
 }
 
@@ -112,7 +102,7 @@ int cwist_jq__sweep(cwist_jq__queue *queue, int64_t floor, const cwist_jq__wait 
     for (int count = 0; status == CWIST_SUCCESS && first <= floor && count < SWEEP_MAX; count++) {
         status = next_job(&first, queue, first, wait);
         if (status == CWIST_SUCCESS && first <= floor) {
-            status = cwist_jq__delete_message(queue, (uint64_t)first, wait);
+            status = cwist_jq__delete_message(queue, "", (uint64_t)first, wait);
             first++;
         }
     }

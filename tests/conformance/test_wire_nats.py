@@ -100,7 +100,7 @@ def test_a_dead_letter_is_a_message_of_its_own_subject(
     (message,) = nats.messages(stream + "_DEAD")
     headers = message.headers
     first = headers["Cwist-First"]
-    assert message.subject == f"{stream}.dead.{job_id}-{first}"
+    assert message.subject == f"{stream}.dead.{job_id}.{first}"
     assert message.data == b"P"
     assert headers["Cwist-Reason"].isascii()
     assert headers["Cwist-Reason"].isprintable()
