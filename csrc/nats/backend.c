@@ -101,6 +101,14 @@ static const cwist_jq__ops ops = {
     .bury = cwist_jq__nats_bury,
     .extend = cwist_jq__nats_extend,
     .dead_count = cwist_jq__nats_dead_count,
+    .server_time = cwist_jq__nats_server_time,
+    .dead_list = cwist_jq__nats_dead_list,
+    .dead_find = cwist_jq__nats_dead_find,
+    .dead_requeue = cwist_jq__nats_dead_requeue,
+    .dead_remove = cwist_jq__nats_dead_remove,
+    .stats = cwist_jq__nats_stats,
+    .purge = cwist_jq__nats_purge,
+    .pause = cwist_jq__nats_pause,
 };
 
 const cwist_jq__ops *const cwist_jq__backend_nats = &ops;

@@ -222,6 +222,28 @@ static int look_at_consumer(cwist_jq__answer *answer, cwist_jq__queue *queue,
     return status;
 }
 
+int cwist_jq__make_consumer(cwist_jq__queue *queue, const cwist_jq__wait *wait)
+{
+    cwist_jq__answer answer;
+
+    if (atomic_load(&cwist_jq__nats_queue_of(queue)->consumer_known)) {
+        return CWIST_SUCCESS;
+    }
+    int status = cwist_jq__consumer_info(&answer, queue, wait);
+    if (status == CWIST_SUCCESS && answer.error != 0) {
+        cwist_jq__answer_clear(&answer);
+        status = cwist_jq__ensure_jobs(queue, wait);
+        if (status == CWIST_SUCCESS) {
+            status = create_consumer(&answer, queue, wait);
+        }
+        if (status == CWIST_SUCCESS && answer.error != 0) {
+            status = cwist_jq__answer_fail(&answer, "cannot create the consumer");
+        }
+    }
+    cwist_jq__answer_clear(&answer);
+    return status;
+}
+
 /* Once for each handle: what a killed server kept of acked jobs. */
 static int sweep_once(cwist_jq__queue *queue, const cwist_jq__answer *consumer,
                       const cwist_jq__wait *wait)
