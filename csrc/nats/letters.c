@@ -69,6 +69,11 @@ static void close_reader(reader *r)
 /* ---- the messages ---- */
 
 #define PULL_MOST 1000
+/*
+ * How long a pull waits for letters that were there when the reader was made: some may be gone
+ * meanwhile. One that does not wait at all may be answered before the server has looked (2.15.1).
+ */
+#define PULL_MS 500
 
 /* Messages in their order. Of more than there is room for the last are kept. */
 typedef struct shelf {
@@ -171,7 +176,8 @@ static int send_pull(const reader *r, cwist_jq__link *link, const cwist_jq__inbo
 
     (void)snprintf(subject, sizeof subject, "$JS.API.CONSUMER.MSG.NEXT.%s_DEAD.%s",
                    cwist_jq__nats_queue_of(r->queue)->stream, r->name);
-    (void)snprintf(body, sizeof body, "{\"batch\":%zu,\"no_wait\":true}", count);
+    (void)snprintf(body, sizeof body, "{\"batch\":%zu,\"expires\":%llu}", count,
+                   (unsigned long long)(PULL_MS * CWIST_JQ_MS));
     cwist_jq__request request = {subject, body, strlen(body), NULL, 0};
     return cwist_jq__publish(link, &request, inbox->reply);
 }
@@ -283,10 +289,11 @@ static int find_start(uint64_t *from, reader *r, const bounds *b, uint64_t end, 
 
 static int collect_oldest(reader *r, uint64_t after, shelf *s, bool *more)
 {
-    range wanted = {UINT64_MAX, s->room, 0};
+    range wanted = {UINT64_MAX, 0, 0};
     int status = open_reader(r, after + 1);
 
-    if (status == CWIST_SUCCESS && !r->missing && r->count > 0) {
+    if (status == CWIST_SUCCESS && r->count > 0) {
+        wanted.most = r->count < s->room ? r->count : s->room;
         status = take_range(r, &wanted, s);
     }
     close_reader(r);
@@ -314,8 +321,8 @@ static int collect_newest(reader *r, uint64_t after, shelf *s, bool *more)
     if (status == CWIST_SUCCESS) {
         status = open_reader(r, from);
     }
-    if (status == CWIST_SUCCESS && !r->missing && r->count > 0) {
-        range wanted = {end, UINT64_MAX, 0};
+    if (status == CWIST_SUCCESS && r->count > behind) {
+        range wanted = {end, r->count - behind, 0};
         status = take_range(r, &wanted, s);
     }
     close_reader(r);
