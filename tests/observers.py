@@ -328,14 +328,22 @@ class NatsObserver:
 
     def ready_and_claimed(self, queue: str) -> int:
         info = self.stream_info(self.stream(queue))
-        return 0 if info is None else int(info.state.messages)
+        return 0 if info is None else int(info.state.messages) - self.delayed(queue)
 
     def claimed(self, queue: str) -> int:
         info = self.consumer_info(queue)
         return 0 if info is None else int(info.num_ack_pending or 0)
 
     def delayed(self, queue: str) -> int:
-        return 0
+        stream = self.stream(queue)
+
+        async def count(js: Any) -> int:
+            request = json.dumps({"subjects_filter": f"{stream}=wait.>"}).encode()
+            reply = await js._nc.request(f"$JS.API.STREAM.INFO.{stream}", request, timeout=5)
+            state = json.loads(reply.data).get("state", {})
+            return sum((state.get("subjects") or {}).values())
+
+        return self.ask(count)
 
     def dead(self, queue: str) -> list[DeadLetter]:
         messages = self.messages(self.stream(queue) + "_DEAD")

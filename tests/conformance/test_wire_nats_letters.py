@@ -64,14 +64,15 @@ def test_letters_are_listed_without_payloads(
         queue.dead.read("*")
 
 
-@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("shape", ["dense", "gaps"])
 def test_pages_in_both_directions(
-    make_queue: MakeQueue, nats: NatsObserver, queue_name: str, gaps: bool
+    make_queue: MakeQueue, nats: NatsObserver, queue_name: str, shape: str
 ) -> None:
     """Also of a stream with wide gaps between the letters."""
     queue = make_queue(max_retries=1)
     stream = nats.stream(queue_name)
     no_job(queue)
+    gaps = shape == "gaps"
     count = 400 if gaps else 25
 
     async def publish(js: Any) -> None:
@@ -258,9 +259,7 @@ def test_a_full_queue_takes_no_letter_back(
 # ---- statistics, purge, pause ----
 
 
-def test_statistics(
-    make_queue: MakeQueue, minor: int, nats: NatsObserver, queue_name: str
-) -> None:
+def test_statistics(make_queue: MakeQueue, minor: int, nats: NatsObserver, queue_name: str) -> None:
     queue = make_queue(max_retries=1)
     stats = queue.stats()
     assert (stats.ready, stats.claimed, stats.delayed, stats.dead, stats.oldest_ready) == (

@@ -165,7 +165,13 @@ def test_keys_in_batches(queue: cwist_jq.Queue, nats: NatsObserver, queue_name: 
     ids = queue.enqueue_many(items)
     assert ids[1] == held
     assert ids[3] == ids[2]
-    assert [isinstance(one, cwist_jq.DuplicateId) for one in ids] == [False, True, False, True, False]
+    assert [isinstance(one, cwist_jq.DuplicateId) for one in ids] == [
+        False,
+        True,
+        False,
+        True,
+        False,
+    ]
     assert [job.payload for job in drain(queue, 4)] == [b"0", b"1", b"3", b"5"]
 
 
@@ -326,7 +332,7 @@ def test_a_full_queue_has_room_for_its_own_moves(
 def test_a_limit_deletes_no_jobs(
     make_queue: MakeQueue, minor: int, nats: NatsObserver, queue_name: str
 ) -> None:
-    """A queue that holds more than the limit keeps them; 2.9.10 would not, so there it is refused."""
+    """A queue that holds more keeps them; 2.9.10 would not, so there the limit is refused."""
     plain = make_queue()
     for number in range(5):
         plain.enqueue(b"%d" % number)
