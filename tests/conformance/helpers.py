@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
+
 import cwist_jq
 from tests import servers
 from tests.observers import DeadLetter, NatsObserver, Observer, RedisObserver
@@ -16,12 +18,15 @@ from tests.waiting import PATIENCE
 
 __all__ = [
     "MakeQueue",
+    "bury",
     "bytes_of",
     "claim",
     "crash_while_holding",
+    "delays",
     "digest",
     "drain",
     "give_away",
+    "is_at_least",
     "nats_of",
     "no_job",
     "only_letter",
@@ -83,6 +88,39 @@ def nats_of(observer: Observer) -> NatsObserver:
     """The observer as the one for NATS."""
     assert isinstance(observer, NatsObserver)
     return observer
+
+
+# ---- what a server can do ----
+
+
+def is_at_least(observer: Observer, major: int, minor: int) -> bool:
+    """True for a NATS server of that version or newer, and for every other engine."""
+    return not isinstance(observer, NatsObserver) or observer.is_at_least(major, minor)
+
+
+def delays(queue: cwist_jq.Queue, observer: Observer) -> bool:
+    """Whether the server takes delayed jobs; one that does not says so and stores nothing."""
+    if is_at_least(observer, 2, 12):
+        return True
+    before = observer.ready_and_claimed(queue.name)
+    with pytest.raises(cwist_jq.Unsupported, match=r"2\.12"):
+        queue.enqueue(b"never", delay=1)
+    assert observer.ready_and_claimed(queue.name) == before
+    return False
+
+
+# ---- dead letters ----
+
+
+def bury(queue: cwist_jq.Queue, *items: cwist_jq.Item) -> list[str]:
+    """Makes each item a dead letter, in this order; returns the ids."""
+    ids = []
+    for item in items:
+        ids += queue.enqueue_many([item])
+        job = claim(queue)
+        assert job.id == ids[-1]
+        job.nack(f"no {len(ids)}", dead=True)
+    return ids
 
 
 # ---- payloads ----
