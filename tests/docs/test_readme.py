@@ -45,7 +45,19 @@ def test_the_python_example(url: str) -> None:
 def test_the_python_page(url: str) -> None:
     program = example("python", (ROOT / "docs" / "python.md").read_text(encoding="utf-8"))
     printed = run([sys.executable, "-c", program.replace("redis://127.0.0.1:6379", url)])
-    assert printed == "plain b'one'\nplain b'two'\nurgent b'three'\n"
+    assert printed == (
+        "True True\n"
+        "b'user 7' {'traceparent': '00-1'}\n"
+        "b'weekly' {}\n"
+        "order rejected no such article 1\n"
+        "b'bad order'\n"
+        "0 0\n"
+        "1\n"
+        "None True\n"
+        "1 0 0 0 1\n"
+        "1\n"
+        "plain b'one'\nplain b'two'\nurgent b'three'\n"
+    )
 
 
 def test_the_c_example_with_the_installed_library(url: str, tmp_path: Path) -> None:
