@@ -94,6 +94,10 @@ static int check_query(const cwist_job_dead_query_t *query)
                               "most is %zu; allowed: 1 to %d, 0 for the default of %d", query->most,
                               CWIST_JOB_BATCH_MAX, USUAL_PAGE);
     }
+    if (query->after != NULL && query->after[0] == '\0') {
+        return cwist_jq__fail(CWIST_ERROR_INVALID_PARAM,
+                              "after is empty; allowed: the mark of a page, NULL for the first");
+    }
     return query->type != NULL ? cwist_jq__check_type(query->type, strlen(query->type))
                                : CWIST_SUCCESS;
 }
