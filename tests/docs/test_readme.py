@@ -60,6 +60,11 @@ def test_the_python_page(url: str) -> None:
     )
 
 
+def test_the_testing_page() -> None:
+    program = example("python", (ROOT / "docs" / "testing.md").read_text(encoding="utf-8"))
+    assert run([sys.executable, "-c", program]) == "welcome b'hello'\n"
+
+
 def test_the_c_example_with_the_installed_library(url: str, tmp_path: Path) -> None:
     run(["cmake", "--install", str(BUILD), "--prefix", str(tmp_path)])
     source = tmp_path / "worker.c"

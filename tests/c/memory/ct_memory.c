@@ -12,11 +12,16 @@
 #include <unistd.h>
 #endif
 
-static void no_log(void *context, int level, const char *text)
+static int warnings;
+static char last_warning[1024];
+
+static void note_warning(void *context, int level, const char *text)
 {
     (void)context;
-    (void)level;
-    (void)text;
+    if (level == CWIST_JOB_LOG_WARNING) {
+        warnings++;
+        (void)snprintf(last_warning, sizeof last_warning, "%s", text);
+    }
 }
 
 static cwist_job_conn_t *connect_to(const char *url)
@@ -25,7 +30,7 @@ static cwist_job_conn_t *connect_to(const char *url)
     cwist_job_conn_opts_t opts;
 
     cwist_job_conn_opts_init(&opts);
-    opts.log = no_log;
+    opts.log = note_warning;
     CHECK_OK(cwist_job_conn_open(&conn, url, &opts));
     return conn;
 }
@@ -441,6 +446,76 @@ static void statistics_are_exact(void)
     cwist_job_conn_close(conn);
 }
 
+/* The visibility as a handle knows it from the store; 0: not yet. */
+static uint64_t visibility_of(const cwist_job_queue_t *handle)
+{
+    const cwist_jq__queue *queue = cwist_jq__handle_peek(handle, CWIST_JQ_KIND_QUEUE);
+    CHECK(queue != NULL);
+    return atomic_load(&queue->server_visibility_ms);
+}
+
+/* Rule 13: only claims write it; one that brings another value warns once, and it holds for all. */
+static void the_visibility_is_the_queues(void)
+{
+    cwist_job_conn_t *conn = connect_to("memory://");
+    cwist_job_queue_t *producer = open_with(conn, (cwist_job_queue_opts_t){0}, 0);
+    cwist_job_queue_t *slow =
+        open_with(conn, (cwist_job_queue_opts_t){.visibility_timeout_ms = 60000}, 0);
+    cwist_job_queue_t *quick =
+        open_with(conn, (cwist_job_queue_opts_t){.visibility_timeout_ms = 300}, 0);
+
+    put(producer, "x");
+    CHECK_INT(0, harness_dead_count(producer));
+    CHECK_INT(0, visibility_of(producer));
+    cwist_job_t *held = harness_claim(slow);
+    put(producer, "y");
+    CHECK_INT(60000, visibility_of(producer));
+    CHECK_OK(cwist_job_queue_ack(quick, harness_claim(quick)));
+    CHECK_INT(1, warnings);
+    harness_check_contains(__FILE__, __LINE__, "60000 ms to 300 ms", last_warning);
+    cwist_job_t *given = harness_claim(quick); /* the new value holds for what is out already */
+    CHECK_INT(2, cwist_job_attempts(given));
+    CHECK_CODE(CWIST_ERROR_LEASE_LOST, cwist_job_queue_ack(slow, held));
+    CHECK_INT(300, visibility_of(slow));
+    CHECK_OK(cwist_job_queue_ack(quick, given));
+    harness_no_job(slow); /* nobody sets it back, and nobody says it again */
+    harness_no_job(quick);
+    CHECK_INT(300, visibility_of(slow));
+    CHECK_INT(1, warnings);
+    cwist_job_queue_destroy(producer);
+    cwist_job_queue_destroy(slow);
+    cwist_job_queue_destroy(quick);
+    cwist_job_conn_close(conn);
+}
+
+/* A letter says who let the last lease run out, not who found the job. */
+static void a_lapsed_job_remembers_who_had_it(void)
+{
+    cwist_job_dead_page_t *page = NULL;
+    cwist_job_conn_t *conn = connect_to("memory://");
+    cwist_job_queue_opts_t opts = {.visibility_timeout_ms = 100, .max_retries = 1};
+    opts.consumer = "victim";
+    cwist_job_queue_t *victim = open_with(conn, opts, 0);
+    opts.consumer = "finder";
+    cwist_job_queue_t *finder = open_with(conn, opts, 0);
+    cwist_job_t *job = NULL;
+
+    put(victim, "x");
+    cwist_job_destroy(harness_claim(victim));
+    cwist_job_queue_destroy(victim);
+    CHECK_INT(1, stats_of(finder).consumers); /* it holds the job */
+    CHECK_CODE(CWIST_ERROR_TIMEOUT, cwist_job_queue_claim(finder, 400, &job));
+    CHECK_INT(0, stats_of(finder).consumers);
+    CHECK_OK(cwist_job_dead_list(finder, NULL, &page));
+    const cwist_job_dead_letter_t *letter = cwist_job_dead_page_at(page, 0);
+    CHECK_STR("lease-expired", letter->cause);
+    CHECK_STR("victim", letter->consumer);
+    CHECK_INT(1, letter->attempts);
+    cwist_job_dead_page_free(page);
+    cwist_job_queue_destroy(finder);
+    cwist_job_conn_close(conn);
+}
+
 static atomic_bool arrived;
 
 static void wait_for_a_job(void *queue)
@@ -518,6 +593,8 @@ TEST_MAIN({"a_name_is_one_store_for_all_connections", a_name_is_one_store_for_al
           {"headers_live_as_long_as_the_job", headers_live_as_long_as_the_job},
           {"pages_of_dead_letters_do_not_shift", pages_of_dead_letters_do_not_shift},
           {"statistics_are_exact", statistics_are_exact},
+          {"the_visibility_is_the_queues", the_visibility_is_the_queues},
+          {"a_lapsed_job_remembers_who_had_it", a_lapsed_job_remembers_who_had_it},
           {"a_paused_queue_gives_no_job_until_it_goes_on",
            a_paused_queue_gives_no_job_until_it_goes_on},
           {"many_jobs_are_no_burden", many_jobs_are_no_burden})
