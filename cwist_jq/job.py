@@ -242,6 +242,11 @@ class LateJob(Job):
         """The bytes that were enqueued."""
         return self.keep_payload()
 
+    @property
+    def payload_size(self) -> int:
+        """Its length, without a copy."""
+        return self._batch.sizes[self._index]
+
     def keep_payload(self) -> bytes:
         """Copies the payload; at the latest when the job is settled, which frees what C has."""
         if self._payload is None:

@@ -38,16 +38,18 @@ class Queue:
     Delivery is at-least-once: a handler must bear to see a job twice.
     """
 
-    __slots__ = ("__weakref__", "_connection", "_handle", "_name")
+    __slots__ = ("__weakref__", "_connection", "_handle", "_max_retries", "_name")
 
     def __init__(self, connection: Connection, name: str) -> None:
         """Makes a closed queue; Connection.queue() opens it."""
         self._connection = connection
         self._handle: QueueHandle | None = None
         self._name = name
+        self._max_retries = MAX_RETRIES
 
     def _open(self, conn: ConnHandle, settings: Settings) -> None:
         self._handle = _lib.open_queue(conn, *settings)
+        self._max_retries = settings[3]
 
     def _live(self) -> QueueHandle:
         """The handle of an open queue."""
@@ -60,6 +62,11 @@ class Queue:
     def name(self) -> str:
         """The name of the queue."""
         return self._name
+
+    @property
+    def max_retries(self) -> int:
+        """How often a job is delivered, the first time included, before it is a dead letter."""
+        return self._max_retries
 
     @property
     def closed(self) -> bool:
