@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from .run_peers import OURS
+
 Rows = list[dict[str, Any]]
 Values = dict[str, list[float]]
 
@@ -80,12 +82,46 @@ def _to_peers(name: str, peers_row: str) -> Callable[[Rows, str], float | None]:
     def measured(rows: Rows, engine: str) -> float | None:
         ours = middle(find(rows, engine, "pairs", name), "python")
         row = find(rows, engine, "peers", peers_row)
-        values: Values = row["values"] if row is not None else {}
-        if ours is None or not values:
-            return None
-        return ours / max(map(statistics.median, values.values()))
+        best = _best(row)
+        return ours / best if ours is not None and best is not None else None
 
     return measured
+
+
+def _best(row: dict[str, Any] | None) -> float | None:
+    """The quickest of the peers."""
+    values: Values = row["values"] if row is not None else {}
+    found = [statistics.median(of) for name, of in values.items() if name not in OURS]
+    return max(found) if found else None
+
+
+def _worker_to_peers(kind: str) -> Callable[[Rows, str], float | None]:
+    """The drain of our worker to that of the quickest of the peers."""
+
+    def measured(rows: Rows, engine: str) -> float | None:
+        row = find(rows, engine, "peers", "drain")
+        ours, best = middle(row, f"cwist_jq-{kind}-{engine}"), _best(row)
+        return ours / best if ours is not None and best is not None else None
+
+    return measured
+
+
+def _worker_to_claim(kind: str) -> Callable[[Rows, str], float | None]:
+    """The latency of our idle worker to that of a loop of claims in the same run."""
+
+    def measured(rows: Rows, engine: str) -> float | None:
+        row = find(rows, engine, "peers", "p50")
+        ours, plain = (middle(row, f"cwist_jq-{one}-{engine}") for one in (kind, "claim"))
+        return ours / plain if ours is not None and plain is not None else None
+
+    return measured
+
+
+def _worker_memory(rows: Rows, engine: str) -> float | None:
+    row = find(rows, engine, "peers", "memory")
+    found = (middle(row, f"cwist_jq-{kind}-{engine}") for kind in ("sync", "async"))
+    known = [value for value in found if value is not None]
+    return max(known) if known else None
 
 
 def _import_ms(rows: Rows, engine: str) -> float | None:
@@ -129,6 +165,31 @@ GOALS = [
         _limits(20, 8),
     ),
     Goal("Python: drain, to the best peer", _to_peers("drain", "drain"), _limits(35, 9)),
+    Goal(
+        "Worker, sync handlers: drain, to the best peer", _worker_to_peers("sync"), _limits(12, 9)
+    ),
+    Goal(
+        "Worker, async handlers: drain, to the best peer", _worker_to_peers("async"), _limits(8, 8)
+    ),
+    Goal(
+        "Worker, sync handlers: idle latency to a claim's, p50",
+        _worker_to_claim("sync"),
+        _limits(2, 2),
+        at_most=True,
+    ),
+    Goal(
+        "Worker, async handlers: idle latency to a claim's, p50",
+        _worker_to_claim("async"),
+        _limits(2, 2),
+        at_most=True,
+    ),
+    Goal(
+        "Worker: memory after a drain",
+        _worker_memory,
+        _limits(30, 30),
+        at_most=True,
+        unit=" MiB",
+    ),
     Goal("C: idle latency, p50", _pair("p50", "c", "latency"), _limits(1.2, 1.2), at_most=True),
     Goal("C: idle latency, p99", _pair("p99", "c", "latency"), _limits(1.3, 1.3), at_most=True),
     Goal(

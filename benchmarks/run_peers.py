@@ -1,7 +1,8 @@
 """Measures other Python queues: `python -m benchmarks.run_peers --out RESULTS.json [huey rq …]`.
 
-Each is installed at its pinned version into an environment of its own, for their needs conflict.
-What cannot be installed or run is named in the results.
+Beside them stands our worker, with sync and with async handlers, and a plain loop of claims. Each
+of the others is installed at its pinned version into an environment of its own, for their needs
+conflict. What cannot be installed or run is named in the results.
 """
 
 from __future__ import annotations
@@ -24,6 +25,15 @@ PROGRAMS = Path(__file__).with_name("peers")
 HOMES = servers.ROOT / "build" / "peers"
 
 ENQUEUED, DRAINED, WAITED = 2_000, 2_000, 120
+#: What drains more quickly has more to drain, so that it is measured for as long.
+OURS_DRAINED = 40_000
+#: What of ours runs beside them: the engine, and the word for benchmarks.handlers.
+OURS = {
+    f"cwist_jq-{kind}-{engine}": (engine, kind)
+    for engine in servers.KINDS
+    for kind in ("sync", "async", "claim")
+}
+
 #: A waiting worker must be up before the first job comes; the programs need as long to start.
 _UP_S = 1.0
 
@@ -42,8 +52,15 @@ def names() -> list[str]:
     return sorted(path.stem for path in PROGRAMS.glob("*.txt"))
 
 
+def all_names() -> list[str]:
+    """Ours, and all peers."""
+    return [*OURS, *names()]
+
+
 def engine_of(name: str) -> str:
     """The engine that a peer stands on."""
+    if name in OURS:
+        return OURS[name][0]
     return "nats" if name.endswith("nats") else "redis"
 
 
@@ -52,7 +69,9 @@ def _python(name: str) -> Path:
 
 
 def installed(name: str) -> bool:
-    """Whether the environment is there and up to date."""
+    """Whether the environment is there and up to date; ours is the one that runs this."""
+    if name in OURS:
+        return True
     ready = HOMES / name / "ready"
     wanted = (PROGRAMS / f"{name}.txt").read_text("utf-8")
     return ready.exists() and ready.read_text("utf-8") == wanted
@@ -78,8 +97,11 @@ def install(name: str) -> None:
 
 
 def _start(name: str, url: str, operation: str, count: int) -> Program:
+    words = [url, operation, str(count)]
+    if name in OURS:
+        return Program([sys.executable, "-m", "benchmarks.handlers", OURS[name][1], *words])
     program = PROGRAMS / f"with_{name.replace('-', '_')}.py"
-    return Program([str(_python(name)), str(program), url, operation, str(count)])
+    return Program([str(_python(name)), str(program), *words])
 
 
 def _run(name: str, url: str, operation: str, count: int) -> dict[str, Any]:
@@ -105,8 +127,11 @@ def _once(name: str, scale: float) -> dict[str, float]:
             done = _run(name, ground.server.url, operation, enqueued)
             if "seconds" in done:
                 found[operation] = enqueued / done["seconds"]
+    fill = "enqueue"
+    if name in OURS and OURS[name][1] != "claim":
+        drained, fill = max(100, round(OURS_DRAINED * scale / 100) * 100), "enqueue-many"
     with rig(engine_of(name)) as ground:
-        _run(name, ground.server.url, "enqueue", drained)
+        _run(name, ground.server.url, fill, drained)
         done = _run(name, ground.server.url, "drain", drained)
         found["drain"] = drained / done["seconds"]
         found["memory"] = done["resident_kib"] / 1024
@@ -143,25 +168,28 @@ def measure(chosen: Sequence[str], number: int, scale: float) -> tuple[list[Row]
 
 
 def versions(chosen: Sequence[str]) -> dict[str, str]:
-    """The pinned version of each."""
-    texts = ((name, (PROGRAMS / f"{name}.txt").read_text("utf-8")) for name in chosen)
+    """The pinned version of each peer."""
+    peers = [name for name in chosen if name not in OURS]
+    texts = ((name, (PROGRAMS / f"{name}.txt").read_text("utf-8")) for name in peers)
     return {name: text.splitlines()[-1] for name, text in texts}
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run_peers", description=__doc__)
-    parser.add_argument("names", nargs="*", help=f"of {', '.join(names())}; all when none is given")
+    parser.add_argument(
+        "names", nargs="*", help=f"of {', '.join(all_names())}; all when none is given"
+    )
     parser.add_argument("--installed", action="store_true", help="only those installed before")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--out", type=Path, required=True)
     chosen = parser.parse_args(words)
-    unknown = set(chosen.names) - set(names())
+    unknown = set(chosen.names) - set(all_names())
     if unknown:
         parser.error(f"unknown: {', '.join(sorted(unknown))}")
-    wanted = [n for n in chosen.names or names() if installed(n) or not chosen.installed]
-    if not wanted:
+    wanted = [n for n in chosen.names or all_names() if installed(n) or not chosen.installed]
+    if not set(wanted) - set(OURS) and not chosen.names:
         print("bench: no peers are installed (make bench-peers)")
         return 0
     start = time.monotonic()

@@ -221,7 +221,9 @@ def test_goals_have_limits_for_both_engines() -> None:
 def test_goals_name_rows_that_are_measured() -> None:
     names = {pair.name for pair in pairs.PAIRS}
     rows = [
-        _row(group, name, {"bare": [2.0], "c": [2.0], "python": [2.0]})
+        _row(
+            group, name, {side: [2.0] for side in ("bare", "c", "python", "huey", *run_peers.OURS)}
+        )
         for group, found in {
             "pairs": names,
             "peers": set(run_peers.ROWS),
