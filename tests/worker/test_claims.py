@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from typing import Any
@@ -208,6 +209,23 @@ def test_an_idle_worker_is_woken_at_once(
             eventually(lambda: len(times) > number, pause=0.001)  # noqa: B023 (called at once)
             late.append(times[-1] - began)
     assert sorted(late)[10] < 0.1
+
+
+def test_jobs_that_are_due_at_once_run_once(
+    url: str, queue: cwist_jq.Queue, observer: Observer
+) -> None:
+    """D10: 500 jobs due in the same second, and ten workers."""
+    seen: list[tuple[str, int]] = []
+    with contextlib.ExitStack() as stack:
+        for _ in range(10):
+            worker = Worker(url, queue.name, concurrency=2)
+            worker.handler("t")(lambda data, job: seen.append((job.id, job.attempts)))
+            stack.enter_context(running(worker))
+        items = [cwist_jq.Item(b"", type="t", delay=1) for _ in range(500)]
+        ids = queue.enqueue_many(items)
+        eventually(lambda: len(seen) >= 500, timeout=30)
+        eventually(is_done(observer, queue.name))
+    assert sorted(seen) == sorted((job_id, 1) for job_id in ids)
 
 
 def test_a_server_that_restarts_is_waited_for(own_server: Any, queue_name: str) -> None:
