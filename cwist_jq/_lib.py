@@ -15,6 +15,7 @@ from cwist_jq.ids import DuplicateId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Union
 
     from cwist_jq._native import (
@@ -39,6 +40,7 @@ __all__ = [
     "ack_many",
     "check",
     "claim",
+    "claim_while",
     "close_connection",
     "close_queue",
     "connect",
@@ -456,6 +458,30 @@ def claim(batch: Batch, queue: QueueHandle, most: int, timeout_ms: int) -> bool:
         if lib.cwist_py_log_waiting():
             _drain_log()
         code = lib.cwist_py_claim_wait(batch, SLICE_MS)
+    if code == _TIMEOUT:
+        _drain_log()
+        return False
+    if code:
+        _tell(code)
+    return True
+
+
+def claim_while(  # noqa: PLR0913, PLR0917 (those of claim() and two more)
+    batch: Batch,
+    queue: QueueHandle,
+    most: int,
+    timeout_ms: int,
+    slice_ms: int,
+    wanted: Callable[[], bool],
+) -> bool:
+    """Does what claim() does, and asks after each slice whether it still should; False if not."""
+    code = _claim(batch, queue, most, timeout_ms, slice_ms)
+    while code == _PENDING:
+        if not wanted():
+            return False
+        if lib.cwist_py_log_waiting():
+            _drain_log()
+        code = lib.cwist_py_claim_wait(batch, slice_ms)
     if code == _TIMEOUT:
         _drain_log()
         return False
