@@ -473,12 +473,12 @@ def claim_while(  # noqa: PLR0913, PLR0917 (those of claim() and two more)
     timeout_ms: int,
     slice_ms: int,
     wanted: Callable[[], bool],
-) -> bool:
-    """Does what claim() does, and asks after each slice whether it still should; False if not."""
+) -> bool | None:
+    """Does what claim() does, and asks after each slice whether it still should; None if not."""
     code = _claim(batch, queue, most, timeout_ms, slice_ms)
     while code == _PENDING:
         if not wanted():
-            return False
+            return None
         if lib.cwist_py_log_waiting():
             _drain_log()
         code = lib.cwist_py_claim_wait(batch, slice_ms)

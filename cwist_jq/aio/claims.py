@@ -12,7 +12,6 @@ import heapq
 import math
 import threading
 import time
-from itertools import count
 from typing import TYPE_CHECKING
 
 from cwist_jq import _lib, options
@@ -36,8 +35,6 @@ SLICE_MS = 50
 #: Tasks that have waited their time within so many seconds may be told together.
 TOGETHER = 0.02
 
-_numbers = count()
-
 
 class _Waiter:
     """A task that waits for 1 to `most` jobs until a moment of the monotonic clock."""
@@ -49,7 +46,7 @@ class _Waiter:
         self.most = most
         for_ever = timeout_ms == options.FOR_EVER_MS
         self.deadline = math.inf if for_ever else time.monotonic() + timeout_ms / 1000
-        self.number = next(_numbers)
+        self.number = 0
 
     def __lt__(self, other: _Waiter) -> bool:
         return (self.deadline, self.number) < (other.deadline, other.number)
@@ -71,8 +68,10 @@ class Claims:
         self._waiters: dict[_Waiter, None] = {}  # in the order in which they came
         self._ends: list[_Waiter] = []  # a heap of those that do not wait for ever, and of former
         self._demand = 0  # jobs that are waited for
+        self._newest = 0  # the number of the waiter that came last
         self._thread: threading.Thread | None = None
         self._asked = 0  # jobs that the claim under way may bring
+        self._asked_for = 0  # the newest waiter when it began
         self._until = math.inf  # when it ends
         self._told = -math.inf  # when tasks were last told that no job came in time
         self._stale = False  # it is not what the tasks want any more
@@ -96,6 +95,7 @@ class Claims:
         with self._change:
             if self._closed:
                 raise Closed(f"the queue {self._queue.name} is closed")
+            self._newest = waiter.number = self._newest + 1
             self._waiters[waiter] = None
             self._demand += waiter.most
             if waiter.deadline != math.inf:
@@ -165,7 +165,7 @@ class Claims:
                 self.interrupt(_wrapped(error))
             else:
                 self._give(jobs)
-                del jobs
+                del jobs  # it would keep them alive while the thread waits
 
     def _plan(self) -> bool:
         """Decides what to ask for next; waits while there is nothing. False: the thread ends."""
@@ -174,6 +174,7 @@ class Claims:
             while not self._closed:
                 if self._waiters:
                     self._asked = min(self._demand, _lib.BATCH_MAX)
+                    self._asked_for = self._newest
                     self._until = self._end()
                     self._stale = False
                     return True
@@ -194,28 +195,32 @@ class Claims:
     def _wanted(self) -> bool:
         return not self._stale
 
-    def _ask(self) -> list[Job]:
-        """Makes one claim; no jobs when none came, or when the tasks want another one."""
+    def _ask(self) -> list[Job] | None:
+        """Makes one claim; no jobs when none came in time, None when the tasks want another one."""
         handle = self._queue._live()  # noqa: SLF001 (one package)
         left = options.FOR_EVER_MS
         if self._until != math.inf:
             left = max(0, math.ceil((self._until - time.monotonic()) * 1000))
         claimed = _lib.new_batch()
         try:
-            if _lib.claim_while(claimed, handle, self._asked, left, SLICE_MS, self._wanted):
+            came = _lib.claim_while(claimed, handle, self._asked, left, SLICE_MS, self._wanted)
+            if came:
                 many = self._asked > 1
                 return jobs_of(self._queue, claimed) if many else [job_of(self._queue, claimed)]
         except BaseException:
             _lib.abandon(claimed, handle)
             raise
         _lib.abandon(claimed, handle)
-        return []
+        return None if came is None else []
 
-    def _give(self, jobs: list[Job]) -> None:
-        """Hands out what came; tells those that have waited their time."""
+    def _give(self, jobs: list[Job] | None) -> None:
+        """Hands out what came; when nothing did, tells those that have waited their time."""
+        if jobs is None:
+            return
         with self._change:
-            answers: list[Answer] = list(self._share(jobs))
-            answers += [(waiter.ticket, []) for waiter in self._expired()]
+            answers = self._share(jobs)
+            if not jobs:
+                answers = [(waiter.ticket, []) for waiter in self._expired()]
         post(answers)
 
     def _share(self, jobs: list[Job]) -> list[Answer]:
@@ -239,14 +244,19 @@ class Claims:
         post(answers)
 
     def _expired(self) -> list[_Waiter]:
-        """Takes off those that have waited their time. The lock is held."""
+        """Takes off those for whom was asked and that have waited their time. The lock is held."""
         now = time.monotonic()
         gone = []
+        later = []
         while self._ends and (self._ends[0].deadline <= now or self._ends[0] not in self._waiters):
             waiter = heapq.heappop(self._ends)
-            if self._remove(waiter):
+            if waiter.number > self._asked_for:
+                later.append(waiter)
+            elif self._remove(waiter):
                 gone.append(waiter)
                 self._told = now
+        for waiter in later:
+            heapq.heappush(self._ends, waiter)
         return gone
 
     def _fail(self, error: Error) -> None:
