@@ -86,8 +86,7 @@ async def test_a_job_for_a_cancelled_task_goes_to_another(url: str, queue_name: 
             second = asyncio.create_task(claim(queue))
             await asyncio.sleep(0.005)
             stored = asyncio.create_task(queue.enqueue(b"x"))
-            while not first.done() and not stored.done():
-                await asyncio.sleep(0)
+            await asyncio.wait([first, stored], return_when=asyncio.FIRST_COMPLETED)
             first.cancel()
             await asyncio.wait([first, stored])
             if first.cancelled():
