@@ -8,12 +8,6 @@
 
 #define USUAL_PAGE 100
 
-int cwist_jq__not_there(const cwist_jq__queue *queue)
-{
-    return cwist_jq__fail(CWIST_ERROR_UNSUPPORTED, "the engine %s has no such operation",
-                          queue->conn->ops->engine);
-}
-
 /* ---- list ---- */
 
 /* A listing under way. */
@@ -135,9 +129,6 @@ cwist_error_t cwist_job_dead_list(cwist_job_queue_t *handle, const cwist_job_dea
     if (status == CWIST_SUCCESS) {
         status = check_query(query);
     }
-    if (status == CWIST_SUCCESS && queue->conn->ops->dead_list == NULL) {
-        status = cwist_jq__not_there(queue);
-    }
     if (status == CWIST_SUCCESS) {
         status = new_page(page);
     }
@@ -163,9 +154,7 @@ static int find(cwist_jq__queue *queue, const char *id, bool payload, uint64_t d
                               : *id == '\0' ? "empty"
                                             : "too long");
     }
-    return queue->conn->ops->dead_find != NULL
-               ? queue->conn->ops->dead_find(queue, id, payload, deadline, page)
-               : cwist_jq__not_there(queue);
+    return queue->conn->ops->dead_find(queue, id, payload, deadline, page);
 }
 
 cwist_error_t cwist_job_dead_read(cwist_job_queue_t *handle, const char *id,

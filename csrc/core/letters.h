@@ -18,7 +18,4 @@ void cwist_jq__page_clear(cwist_job_dead_page_t *page);
 /* Whether the letter is of that type; NULL is any, "" is none. */
 bool cwist_jq__letter_is_of(const cwist_jq__letter *letter, const char *type);
 
-/* UNSUPPORTED: the engine has no such operation. */
-int cwist_jq__not_there(const cwist_jq__queue *queue);
-
 #endif

@@ -152,9 +152,6 @@ cwist_error_t cwist_job_dead_requeue_all(cwist_job_queue_t *handle, const char *
     uint64_t done = 0;
     int status = cwist_jq__begin(&queue, handle, "dead_requeue_all");
 
-    if (status == CWIST_SUCCESS && queue->conn->ops->dead_list == NULL) {
-        status = cwist_jq__not_there(queue);
-    }
     if (status == CWIST_SUCCESS) {
         walk all = {.queue = queue,
                     .type = type,
@@ -191,9 +188,6 @@ cwist_error_t cwist_job_dead_purge_all(cwist_job_queue_t *handle, const char *ty
     walk all = {.type = type, .done = &done};
     int status = cwist_jq__begin(&queue, handle, "dead_purge_all");
 
-    if (status == CWIST_SUCCESS && queue->conn->ops->dead_list == NULL) {
-        status = cwist_jq__not_there(queue);
-    }
     if (status == CWIST_SUCCESS) {
         all.queue = queue;
         all.move = queue->conn->ops->dead_remove;

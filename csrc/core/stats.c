@@ -3,7 +3,6 @@
 
 #include "core/api.h"
 #include "core/backend.h"
-#include "core/letters.h"
 #include "core/queue.h"
 
 /* ---- statistics ---- */
@@ -41,9 +40,7 @@ cwist_error_t cwist_job_queue_stats(cwist_job_queue_t *handle, cwist_job_stats_t
         status = check_stats(stats);
     }
     if (status == CWIST_SUCCESS) {
-        status = queue->conn->ops->stats != NULL
-                     ? queue->conn->ops->stats(queue, cwist_jq__operation_deadline(queue), &own)
-                     : cwist_jq__not_there(queue);
+        status = queue->conn->ops->stats(queue, cwist_jq__operation_deadline(queue), &own);
     }
     if (status == CWIST_SUCCESS) {
         add_counters(&own, &queue->counters);
@@ -77,7 +74,7 @@ static int purge(cwist_jq__queue *queue, uint64_t *count)
 {
     uint64_t mark = 0;
     bool more = true;
-    int status = queue->conn->ops->purge != NULL ? CWIST_SUCCESS : cwist_jq__not_there(queue);
+    int status = CWIST_SUCCESS;
 
     while (status == CWIST_SUCCESS && more) {
         more = false;
@@ -110,9 +107,7 @@ static cwist_error_t set_paused(cwist_job_queue_t *handle, bool paused, const ch
     int status = cwist_jq__begin(&queue, handle, operation);
 
     if (status == CWIST_SUCCESS) {
-        status = queue->conn->ops->pause != NULL
-                     ? queue->conn->ops->pause(queue, paused, cwist_jq__operation_deadline(queue))
-                     : cwist_jq__not_there(queue);
+        status = queue->conn->ops->pause(queue, paused, cwist_jq__operation_deadline(queue));
     }
     return cwist_jq__end(queue, operation, status);
 }
