@@ -386,6 +386,9 @@ int cwist_jq__lift_limit(cwist_jq__queue *queue, bool lifted, const cwist_jq__wa
 int cwist_jq__stream_info(cwist_jq__answer *answer, cwist_jq__queue *queue, const char *suffix,
                           const char *body, const cwist_jq__wait *wait);
 
+/* Asks the stream "<q><suffix>" for one message. The same of the answer. */
+int cwist_jq__get_message(cwist_jq__answer *answer, cwist_jq__queue *queue, const char *suffix,
+                          const char *body, const cwist_jq__wait *wait);
 /* Makes the stream of the jobs or of the dead letters if missing; CONFLICT if it is another's. */
 int cwist_jq__ensure_jobs(cwist_jq__queue *queue, const cwist_jq__wait *wait);
 int cwist_jq__ensure_dead(cwist_jq__queue *queue, const cwist_jq__wait *wait);
@@ -677,7 +680,7 @@ int cwist_jq__nats_bury(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size
 int cwist_jq__nats_extend(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count,
                           uint64_t deadline, int *codes);
 
-/* ---- dead letters (letter.c, letters.c, requeue.c) ---- */
+/* ---- dead letters (letter.c, letters.c, find.c, requeue.c) ---- */
 
 /* What is known of a letter beside its message. */
 typedef struct cwist_jq__found {

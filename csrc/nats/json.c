@@ -163,6 +163,13 @@ int64_t cwist_jq__json_int(cwist_jq__json value, int64_t otherwise)
     return negative ? -number : number;
 }
 
+uint64_t cwist_jq__json_count(cwist_jq__json object, const char *name)
+{
+    int64_t number = cwist_jq__json_int(cwist_jq__json_member(object, name), 0);
+
+    return number > 0 ? (uint64_t)number : 0;
+}
+
 bool cwist_jq__json_true(cwist_jq__json value)
 {
     return value.len == 4 && memcmp(value.text, "true", 4) == 0;

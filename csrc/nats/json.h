@@ -29,6 +29,8 @@ bool cwist_jq__json_each(cwist_jq__json array, cwist_jq__json *item);
 
 /* The number, or `otherwise` when the value is missing or no whole number that fits. */
 int64_t cwist_jq__json_int(cwist_jq__json value, int64_t otherwise);
+/* The number that is a member of an object; 0 when there is none or it is below 0. */
+uint64_t cwist_jq__json_count(cwist_jq__json object, const char *name);
 bool cwist_jq__json_true(cwist_jq__json value);
 bool cwist_jq__json_is(cwist_jq__json value, const char *string);
 

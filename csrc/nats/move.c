@@ -87,20 +87,13 @@ static int is_buried(bool *there, cwist_jq__queue *queue, const char *subject,
                      const cwist_jq__wait *wait)
 {
     cwist_jq__answer answer;
-    char *api =
-        cwist_jq__format("$JS.API.STREAM.MSG.GET.%s_DEAD", cwist_jq__nats_queue_of(queue)->stream);
     char *body = cwist_jq__format("{\"last_by_subj\":\"%s\"}", subject);
-    int status = CWIST_SUCCESS;
 
     memset(&answer, 0, sizeof answer);
-    if (api != NULL && body != NULL) {
-        status = cwist_jq__api(&answer, cwist_jq__nats_of(queue), api, body, wait);
-    } else {
-        status = cwist_jq__no_memory();
-    }
+    int status = body != NULL ? cwist_jq__get_message(&answer, queue, "_DEAD", body, wait)
+                              : cwist_jq__no_memory();
     *there = status == CWIST_SUCCESS && answer.error == 0;
     cwist_jq__answer_clear(&answer);
-    cwist_jq__free(api);
     cwist_jq__free(body);
     return status;
 }
@@ -262,16 +255,13 @@ static size_t piece_of(cwist_jq__job *const *jobs, size_t count)
 static int is_stored(bool *stored, cwist_jq__queue *queue, const cwist_jq__post *post,
                      const cwist_jq__job *job, const cwist_jq__wait *wait)
 {
-    char get[CWIST_JQ_SUBJECT_SIZE];
     cwist_jq__ticket ticket;
     cwist_jq__answer answer;
     char *body = cwist_jq__format("{\"last_by_subj\":\"%s\"}", post->subject);
 
     *stored = false;
     memset(&answer, 0, sizeof answer);
-    (void)snprintf(get, sizeof get, "$JS.API.STREAM.MSG.GET.%s",
-                   cwist_jq__nats_queue_of(queue)->stream);
-    int status = body != NULL ? cwist_jq__api(&answer, cwist_jq__nats_of(queue), get, body, wait)
+    int status = body != NULL ? cwist_jq__get_message(&answer, queue, "", body, wait)
                               : cwist_jq__no_memory();
     if (status == CWIST_SUCCESS && answer.error == 0 &&
         cwist_jq__ticket_read(&ticket, job->receipt)) {

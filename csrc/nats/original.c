@@ -62,14 +62,11 @@ static int delete_one(cwist_jq__queue *queue, const char *suffix, uint64_t seque
                       const cwist_jq__origin *origin, const cwist_jq__wait *wait)
 {
     cwist_jq__answer answer;
-    char subject[CWIST_JQ_SUBJECT_SIZE];
     char body[48];
     bool found = false;
 
-    (void)snprintf(subject, sizeof subject, "$JS.API.STREAM.MSG.GET.%s%s",
-                   cwist_jq__nats_queue_of(queue)->stream, suffix);
     (void)snprintf(body, sizeof body, "{\"seq\":%llu}", (unsigned long long)sequence);
-    int status = cwist_jq__api(&answer, cwist_jq__nats_of(queue), subject, body, wait);
+    int status = cwist_jq__get_message(&answer, queue, suffix, body, wait);
     if (status == CWIST_SUCCESS && answer.error == 0) {
         found = is_same_job(cwist_jq__json_member(answer.json, "message"), origin, sequence);
     }

@@ -9,13 +9,6 @@
 #include "nats/jetstream.h"
 #include "platform/clock.h"
 
-static uint64_t number_of(cwist_jq__json object, const char *name)
-{
-    int64_t number = cwist_jq__json_int(cwist_jq__json_member(object, name), 0);
-
-    return number > 0 ? (uint64_t)number : 0;
-}
-
 /* ---- delayed jobs ---- */
 
 static int purge_delayed(cwist_jq__queue *queue, const cwist_jq__wait *wait, uint64_t *count)
@@ -29,7 +22,7 @@ static int purge_delayed(cwist_jq__queue *queue, const cwist_jq__wait *wait, uin
     (void)snprintf(body, sizeof body, "{\"filter\":\"%s=wait.>\"}", stream);
     int status = cwist_jq__api(&answer, cwist_jq__nats_of(queue), subject, body, wait);
     if (status == CWIST_SUCCESS && answer.error == 0) {
-        *count += number_of(answer.json, "purged");
+        *count += cwist_jq__json_count(answer.json, "purged");
     } else if (status == CWIST_SUCCESS) {
         status = cwist_jq__answer_fail(&answer, "cannot purge the delayed jobs");
     }
@@ -53,7 +46,7 @@ static int begin(cwist_jq__queue *queue, const cwist_jq__wait *wait, uint64_t *m
         }
     }
     if (there && status == CWIST_SUCCESS && answer.error == 0) {
-        *mark = number_of(cwist_jq__json_member(answer.json, "state"), "last_seq");
+        *mark = cwist_jq__json_count(cwist_jq__json_member(answer.json, "state"), "last_seq");
         *more = *mark != 0;
     } else if (status == CWIST_SUCCESS && !cwist_jq__answer_is_gone(&answer)) {
         status = cwist_jq__answer_fail(&answer, "stream info");
@@ -131,16 +124,14 @@ static int first_from(uint64_t *sequence, cwist_jq__queue *queue, uint64_t from,
 {
     const char *stream = cwist_jq__nats_queue_of(queue)->stream;
     cwist_jq__answer answer;
-    char get[CWIST_JQ_SUBJECT_SIZE];
     char body[CWIST_JQ_SUBJECT_SIZE];
 
     *sequence = 0;
-    (void)snprintf(get, sizeof get, "$JS.API.STREAM.MSG.GET.%s", stream);
     (void)snprintf(body, sizeof body, "{\"seq\":%llu,\"next_by_subj\":\"%s.>\"}",
                    (unsigned long long)from, stream);
-    int status = cwist_jq__api(&answer, cwist_jq__nats_of(queue), get, body, wait);
+    int status = cwist_jq__get_message(&answer, queue, "", body, wait);
     if (status == CWIST_SUCCESS && answer.error == 0) {
-        *sequence = number_of(cwist_jq__json_member(answer.json, "message"), "seq");
+        *sequence = cwist_jq__json_count(cwist_jq__json_member(answer.json, "message"), "seq");
     } else if (status == CWIST_SUCCESS && !cwist_jq__answer_is_gone(&answer)) {
         status = cwist_jq__answer_fail(&answer, "cannot look for jobs");
     }
@@ -213,7 +204,8 @@ int cwist_jq__nats_purge(cwist_jq__queue *queue, uint64_t deadline, uint64_t *ma
     status = cwist_jq__consumer_info(&answer, queue, &wait);
     bool paused = status == CWIST_SUCCESS && answer.error == 0 &&
                   cwist_jq__json_true(cwist_jq__json_member(answer.json, "paused"));
-    uint64_t delivered = number_of(cwist_jq__json_member(answer.json, "delivered"), "stream_seq");
+    uint64_t delivered =
+        cwist_jq__json_count(cwist_jq__json_member(answer.json, "delivered"), "stream_seq");
     cwist_jq__answer_clear(&answer);
     if (status != CWIST_SUCCESS) {
         return status;

@@ -5,13 +5,6 @@
 #include "nats/jetstream.h"
 #include "platform/clock.h"
 
-static uint64_t number_of(cwist_jq__json object, const char *name)
-{
-    int64_t number = cwist_jq__json_int(cwist_jq__json_member(object, name), 0);
-
-    return number > 0 ? (uint64_t)number : 0;
-}
-
 int cwist_jq__consumer_info(cwist_jq__answer *answer, cwist_jq__queue *queue,
                             const cwist_jq__wait *wait)
 {
@@ -99,7 +92,7 @@ static int count_delayed(uint64_t *count, cwist_jq__queue *queue, const cwist_jq
                    cwist_jq__nats_queue_of(queue)->stream);
     int status = cwist_jq__stream_info(&answer, queue, "", body, wait);
     if (status == CWIST_SUCCESS && answer.error == 0) {
-        *count = number_of(answer.json, "total");
+        *count = cwist_jq__json_count(answer.json, "total");
     } else if (status == CWIST_SUCCESS && !cwist_jq__answer_is_gone(&answer)) {
         status = cwist_jq__answer_fail(&answer, "stream info");
     }
@@ -113,15 +106,13 @@ static int oldest_age(uint64_t *age_ms, cwist_jq__queue *queue, uint64_t from,
 {
     const char *stream = cwist_jq__nats_queue_of(queue)->stream;
     cwist_jq__answer answer;
-    char get[CWIST_JQ_SUBJECT_SIZE];
     char body[CWIST_JQ_SUBJECT_SIZE];
     uint64_t stored = 0;
     uint64_t now = 0;
 
-    (void)snprintf(get, sizeof get, "$JS.API.STREAM.MSG.GET.%s", stream);
     (void)snprintf(body, sizeof body, "{\"seq\":%llu,\"next_by_subj\":\"%s.>\"}",
                    (unsigned long long)from, stream);
-    int status = cwist_jq__api(&answer, cwist_jq__nats_of(queue), get, body, wait);
+    int status = cwist_jq__get_message(&answer, queue, "", body, wait);
     if (status == CWIST_SUCCESS && answer.error == 0) {
         cwist_jq__json message = cwist_jq__json_member(answer.json, "message");
         stored = cwist_jq__moment_read(cwist_jq__json_member(message, "time"));
@@ -147,11 +138,15 @@ static int read_consumer(cwist_job_stats_t *stats, cwist_jq__queue *queue, uint6
     if (status == CWIST_SUCCESS && answer.error != 0) {
         stats->ready = stored - (stats->delayed < stored ? stats->delayed : stored);
     } else if (status == CWIST_SUCCESS) {
-        stats->ready = number_of(answer.json, "num_pending");
-        stats->claimed = number_of(answer.json, "num_ack_pending");
-        stats->consumers = number_of(answer.json, "num_waiting");
+        stats->ready = cwist_jq__json_count(answer.json, "num_pending");
+        stats->claimed = cwist_jq__json_count(answer.json, "num_ack_pending");
+        stats->consumers = cwist_jq__json_count(answer.json, "num_waiting");
+        if (stats->consumers == 0 && stats->claimed != 0) {
+            stats->consumers = 1; /* who holds them the server does not tell */
+        }
         stats->paused = cwist_jq__json_true(cwist_jq__json_member(answer.json, "paused"));
-        *next = number_of(cwist_jq__json_member(answer.json, "delivered"), "stream_seq") + 1;
+        *next =
+            cwist_jq__json_count(cwist_jq__json_member(answer.json, "delivered"), "stream_seq") + 1;
     }
     cwist_jq__answer_clear(&answer);
     return status;
@@ -168,7 +163,7 @@ int cwist_jq__nats_stats(cwist_jq__queue *queue, uint64_t deadline, cwist_job_st
     bool there = status == CWIST_SUCCESS && answer.error == 0;
 
     if (there) {
-        stored = number_of(cwist_jq__json_member(answer.json, "state"), "messages");
+        stored = cwist_jq__json_count(cwist_jq__json_member(answer.json, "state"), "messages");
         delays = cwist_jq__has_waiting(&answer, queue);
     } else if (status == CWIST_SUCCESS && !cwist_jq__answer_is_gone(&answer)) {
         status = cwist_jq__answer_fail(&answer, "stream info");

@@ -197,6 +197,16 @@ int cwist_jq__stream_info(cwist_jq__answer *answer, cwist_jq__queue *queue, cons
     return cwist_jq__api(answer, cwist_jq__nats_of(queue), subject, body, wait);
 }
 
+int cwist_jq__get_message(cwist_jq__answer *answer, cwist_jq__queue *queue, const char *suffix,
+                          const char *body, const cwist_jq__wait *wait)
+{
+    char subject[CWIST_JQ_SUBJECT_SIZE];
+
+    (void)snprintf(subject, sizeof subject, "$JS.API.STREAM.MSG.GET.%s%s",
+                   cwist_jq__nats_queue_of(queue)->stream, suffix);
+    return cwist_jq__api(answer, cwist_jq__nats_of(queue), subject, body, wait);
+}
+
 int cwist_jq__ensure_jobs(cwist_jq__queue *queue, const cwist_jq__wait *wait)
 {
     cwist_jq__nats_queue *own = cwist_jq__nats_queue_of(queue);

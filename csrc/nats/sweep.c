@@ -41,24 +41,18 @@ static int next_job(int64_t *sequence, cwist_jq__queue *queue, int64_t from,
 {
     cwist_jq__nats_queue *own = cwist_jq__nats_queue_of(queue);
     cwist_jq__answer answer;
-    char *subject = cwist_jq__format("$JS.API.STREAM.MSG.GET.%s", own->stream);
     char *body =
         cwist_jq__format("{\"seq\":%lld,\"next_by_subj\":\"%s.>\"}", (long long)from, own->stream);
-    int status = CWIST_SUCCESS;
 
     *sequence = INT64_MAX;
     memset(&answer, 0, sizeof answer);
-    if (subject != NULL && body != NULL) {
-        status = cwist_jq__api(&answer, cwist_jq__nats_of(queue), subject, body, wait);
-    } else {
-        status = cwist_jq__no_memory();
-    }
+    int status = body != NULL ? cwist_jq__get_message(&answer, queue, "", body, wait)
+                              : cwist_jq__no_memory();
     if (status == CWIST_SUCCESS && answer.error == 0) {
         cwist_jq__json message = cwist_jq__json_member(answer.json, "message");
         *sequence = cwist_jq__json_int(cwist_jq__json_member(message, "seq"), INT64_MAX);
     }
     cwist_jq__answer_clear(&answer);
-    cwist_jq__free(subject);
     cwist_jq__free(body);
     return status;
 }
