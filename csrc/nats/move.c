@@ -319,17 +319,19 @@ static bool is_any_full(const cwist_jq__post *posts, size_t count)
 
 /*
  * Stores the posts. A limit of the queue is for enqueues, so it is lifted while the copies of jobs
- * that are there already need room. True when it is to be put back.
+ * that are there already need room; not below 2.10, where jobs would be deleted when it is put
+ * back: there some may stay without room. True when it is to be put back.
  */
 static bool store_all(cwist_jq__queue *queue, cwist_jq__post *posts, size_t count, const move *how,
                       const cwist_jq__wait *wait, cwist_jq__failure *failure)
 {
+    bool may_lift = !cwist_jq__nats_of(queue)->below_2_10;
     bool again = true;
     bool lifted = false;
 
     while (again) {
         cwist_jq__store(queue, posts, count, how->goal, wait, failure);
-        again = is_any_full(posts, count);
+        again = may_lift && is_any_full(posts, count);
         if (again) {
             int status = cwist_jq__passed(wait->deadline)
                              ? cwist_jq__fail(CWIST_ERROR_FULL, "the queue is full")
@@ -339,6 +341,29 @@ static bool store_all(cwist_jq__queue *queue, cwist_jq__post *posts, size_t coun
         }
     }
     return lifted;
+}
+
+/* The jobs that got no copy are nacked: they are back at once, with the attempt spent. */
+static void nack_rest(cwist_jq__queue *queue, cwist_jq__job *const *jobs, cwist_jq__post *posts,
+                      size_t count, const cwist_jq__wait *wait, cwist_jq__failure *failure)
+{
+    for (size_t i = 0; i < count; i++) {
+        cwist_jq__failure told = {0};
+        cwist_jq__ending ending = {.queue = queue,
+                                   .jobs = &jobs[i],
+                                   .count = 1,
+                                   .codes = &posts[i].code,
+                                   .failure = &told,
+                                   .word = "-NAK",
+                                   .word_len = 4,
+                                   .fenced = true};
+        if (posts[i].code == CWIST_JQ_NO_ROOM) {
+            cwist_jq__confirm(&ending, wait);
+        }
+        if (told.code != CWIST_SUCCESS) {
+            cwist_jq__failure_note(failure, posts[i].item, cwist_jq__failure_tell(&told));
+        }
+    }
 }
 
 static size_t move_piece(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t first,
@@ -358,6 +383,7 @@ static size_t move_piece(cwist_jq__queue *queue, cwist_jq__job *const *jobs, siz
         }
     }
     end_originals(queue, jobs + first, posts, taken, how, wait, failure);
+    nack_rest(queue, jobs + first, posts, taken, wait, failure);
     if (lifted) { /* should it fail, a producer with the limit does it */
         (void)cwist_jq__lift_limit(queue, false, wait);
     }

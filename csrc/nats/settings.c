@@ -319,11 +319,6 @@ int cwist_jq__lift_limit(cwist_jq__queue *queue, bool lifted, const cwist_jq__wa
 {
     cwist_jq__answer answer;
 
-    if (cwist_jq__nats_of(queue)->below_2_10) { /* it would delete jobs when it is put back */
-        return cwist_jq__fail(CWIST_ERROR_FULL,
-                              "the queue is full, and a NATS server below 2.10 has no room for a "
-                              "copy; the job comes back after the visibility timeout");
-    }
     memset(&answer, 0, sizeof answer);
     int status = look(&answer, queue, wait);
     if (status == CWIST_SUCCESS) {

@@ -91,6 +91,9 @@ static void a_wrong_option_leaves_the_job_claimed(void)
 
 static void a_job_that_is_put_off_spends_no_attempt(void)
 {
+    if (!harness_has_delays()) {
+        return;
+    }
     cwist_job_queue_t *queue = harness_open((cwist_job_queue_opts_t){.max_retries = 1});
 
     enqueue(queue);

@@ -213,6 +213,25 @@ void harness_close(cwist_job_queue_t *queue)
     CHECK_INT(0, cwist_job_live_handles());
 }
 
+bool harness_has_delays(void)
+{
+    cwist_job_item_t item = {.payload = "later", .len = 5, .delay_ms = 3600000};
+    cwist_job_queue_t *queue = harness_open((cwist_job_queue_opts_t){0});
+    cwist_error_t error = cwist_job_queue_enqueue_item(queue, &item, NULL);
+    uint64_t count = 0;
+
+    bool has = cwist_job_error_code(&error) == CWIST_SUCCESS;
+    if (!has) {
+        CHECK_STR("nats", harness_engine());
+        CHECK_CODE(CWIST_ERROR_UNSUPPORTED, error);
+        CHECK_TEXT("2.12 or newer");
+    }
+    CHECK_OK(cwist_job_queue_purge(queue, &count));
+    CHECK_INT(has ? 1 : 0, count);
+    harness_close(queue);
+    return has;
+}
+
 cwist_job_t *harness_claim(cwist_job_queue_t *queue)
 {
     cwist_job_t *job = NULL;

@@ -96,6 +96,12 @@ uint64_t harness_dead_count(cwist_job_queue_t *queue);
 /* Fails the test unless the payload is this text. */
 void harness_payload_is(const cwist_job_t *job, const char *want);
 
+/*
+ * Whether the server has delayed jobs and can be paused. A NATS server before 2.12 says that it
+ * cannot delay, and which version could, and stores nothing; else the test fails.
+ */
+bool harness_has_delays(void);
+
 /* Milliseconds of the monotonic clock. */
 uint64_t harness_now_ms(void);
 
