@@ -164,7 +164,7 @@ bool cwist_job_header_at(const cwist_job_t *handle, size_t index, const char **n
     return found;
 }
 
-const char *cwist_job_header(const cwist_job_t *handle, const char *name)
+const char *cwist_job_header_value(const cwist_job_t *handle, const char *name)
 {
     const cwist_jq__job *job = cwist_jq__handle_peek(handle, CWIST_JQ_KIND_JOB);
 

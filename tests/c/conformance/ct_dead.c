@@ -253,7 +253,7 @@ static void a_requeued_job_begins_anew(void)
     CHECK_STR(id, cwist_job_id(job));
     CHECK_INT(1, cwist_job_attempts(job));
     CHECK_STR("kind", cwist_job_type(job));
-    CHECK_STR("t1", cwist_job_header(job, "Trace"));
+    CHECK_STR("t1", cwist_job_header_value(job, "Trace"));
     harness_payload_is(job, "0");
     harness_no_job(queue);
     CHECK_INT(1, harness_dead_count(queue));

@@ -267,7 +267,7 @@ static void has_some_headers(const cwist_job_t *job)
 {
     CHECK_INT(4, cwist_job_header_count(job));
     for (size_t i = 0; i < 4; i++) {
-        CHECK_STR(some_headers[i].value, cwist_job_header(job, some_headers[i].name));
+        CHECK_STR(some_headers[i].value, cwist_job_header_value(job, some_headers[i].name));
     }
 }
 
@@ -284,10 +284,10 @@ static void headers_stay_with_the_job(void)
     (void)store(queue, item);
     cwist_job_t *job = harness_claim(queue);
     has_some_headers(job);
-    CHECK_STR(NULL, cwist_job_header(job, "TENANT"));
-    CHECK_STR(NULL, cwist_job_header(job, NULL));
+    CHECK_STR(NULL, cwist_job_header_value(job, "TENANT"));
+    CHECK_STR(NULL, cwist_job_header_value(job, NULL));
     CHECK(cwist_job_header_at(job, 0, &name, &value));
-    CHECK_STR(value, cwist_job_header(job, name));
+    CHECK_STR(value, cwist_job_header_value(job, name));
     CHECK(cwist_job_header_at(job, 3, NULL, NULL));
     CHECK(!cwist_job_header_at(job, 4, &name, &value));
     CHECK_STR(NULL, name);
@@ -301,7 +301,7 @@ static void headers_stay_with_the_job(void)
     cwist_job_destroy(job); /* it lapses */
     CHECK_INT(0, cwist_job_header_count(job));
     CHECK(!cwist_job_header_at(job, 0, &name, &value));
-    CHECK_STR(NULL, cwist_job_header(job, "Tenant"));
+    CHECK_STR(NULL, cwist_job_header_value(job, "Tenant"));
     job = harness_claim(queue);
     has_some_headers(job);
     CHECK_INT(3, cwist_job_attempts(job)); /* the release spent none */
@@ -360,7 +360,7 @@ static void headers_may_be_many_and_long(void)
     job = harness_claim(queue);
     CHECK_INT(CWIST_JOB_HEADERS_MAX, cwist_job_header_count(job));
     for (size_t i = 0; i < CWIST_JOB_HEADERS_MAX; i++) {
-        CHECK_STR(headers[i].value, cwist_job_header(job, names[i]));
+        CHECK_STR(headers[i].value, cwist_job_header_value(job, names[i]));
     }
     CHECK_OK(cwist_job_queue_ack(queue, job));
     harness_close(queue);

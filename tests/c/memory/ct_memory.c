@@ -334,8 +334,8 @@ static void headers_live_as_long_as_the_job(void)
         cwist_job_t *job = harness_claim(queue);
         CHECK_INT(1, cwist_job_attempts(job));
         CHECK_INT(2, cwist_job_header_count(job));
-        CHECK_STR("00-1-2-01", cwist_job_header(job, "traceparent"));
-        CHECK_STR("", cwist_job_header(job, "X-A"));
+        CHECK_STR("00-1-2-01", cwist_job_header_value(job, "traceparent"));
+        CHECK_STR("", cwist_job_header_value(job, "X-A"));
         CHECK_OK(cwist_job_queue_nack_with(queue, job, &dead));
         CHECK_OK(cwist_job_dead_read(queue, stored.id, &page));
         const cwist_job_dead_letter_t *letter = cwist_job_dead_page_at(page, 0);

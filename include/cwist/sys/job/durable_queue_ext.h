@@ -227,7 +227,7 @@ CWIST_API bool cwist_job_header_at(const cwist_job_t *job, size_t index, const c
  * Reads a header by its name; the case of letters matters.
  * Returns: the value, borrowed from the job; NULL when there is none.
  */
-CWIST_API const char *cwist_job_header(const cwist_job_t *job, const char *name);
+CWIST_API const char *cwist_job_header_value(const cwist_job_t *job, const char *name);
 
 /* How a job is handed back. Zero the struct before filling it in; what it points to is borrowed. */
 typedef struct cwist_job_nack_opts {
