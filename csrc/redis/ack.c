@@ -315,7 +315,7 @@ typedef int (*acker)(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t 
 static void ack_part(cwist_jq__queue *queue, cwist_jq__job *const *jobs, size_t count, bool keyed,
                      bool unanswered, uint64_t deadline, int *codes, cwist_jq__failure *failure)
 {
-    cwist_jq__job *part[CWIST_JQ_PIECE];
+    cwist_jq__job *part[CWIST_JQ_PIECE] = {NULL};
     int part_codes[CWIST_JQ_PIECE];
     size_t size = 0;
 

@@ -21,9 +21,9 @@ typedef struct {
     bool by_id;
     bool begun;
     uint64_t index; /* where to go on */
-} walk;
+} dead_walk;
 
-static void walk_begin(walk *walk, cwist_jq__queue *queue, uint64_t deadline,
+static void walk_begin(dead_walk *walk, cwist_jq__queue *queue, uint64_t deadline,
                        void (*build)(cwist_jq__redis_request *request,
                                      const cwist_jq__redis_call *call))
 {
@@ -36,7 +36,7 @@ static void walk_begin(walk *walk, cwist_jq__queue *queue, uint64_t deadline,
     walk->call.input = walk;
 }
 
-static void build_index(cwist_jq__redis_request *request, const walk *walk)
+static void build_index(cwist_jq__redis_request *request, const dead_walk *walk)
 {
     if (walk->begun) {
         cwist_jq__request_number(request, walk->index);
@@ -52,7 +52,7 @@ static void build_dead_keys(cwist_jq__redis_request *request, const cwist_jq__qu
 }
 
 /* Runs the script once more from an index on. */
-static int walk_step(walk *walk, const redisReply **reply)
+static int walk_step(dead_walk *walk, const redisReply **reply)
 {
     cwist_jq__redis_call_clear(&walk->call);
     int status = cwist_jq__redis_run(&walk->call);
@@ -66,7 +66,7 @@ static int walk_step(walk *walk, const redisReply **reply)
     return status;
 }
 
-static bool go_on(walk *walk, const redisReply *index)
+static bool go_on(dead_walk *walk, const redisReply *index)
 {
     if (!cwist_jq__redis_is_number(index) || index->integer < 0) {
         return false;
@@ -88,7 +88,7 @@ static int add_letter(cwist_job_dead_page_t *page, redisReply *const *told,
 
 static void build_list(cwist_jq__redis_request *request, const cwist_jq__redis_call *call)
 {
-    const walk *list = call->input;
+    const dead_walk *list = call->input;
 
     cwist_jq__request_script(request, &cwist_jq__redis_script_letters, call->whole, 4);
     build_dead_keys(request, call->queue);
@@ -118,7 +118,7 @@ int cwist_jq__redis_dead_list(cwist_jq__queue *queue, const char *after, size_t 
                               bool *more)
 {
     const redisReply *reply = NULL;
-    walk list;
+    dead_walk list;
 
     walk_begin(&list, queue, deadline, build_list);
     list.after = after;
@@ -144,7 +144,7 @@ int cwist_jq__redis_dead_list(cwist_jq__queue *queue, const char *after, size_t 
 
 static void build_find(cwist_jq__redis_request *request, const cwist_jq__redis_call *call)
 {
-    const walk *find = call->input;
+    const dead_walk *find = call->input;
 
     cwist_jq__request_script(request, &cwist_jq__redis_script_find, call->whole, 4);
     build_dead_keys(request, call->queue);
@@ -159,7 +159,7 @@ int cwist_jq__redis_dead_find(cwist_jq__queue *queue, const char *id, bool paylo
 {
     size_t older = sizeof CWIST_JQ_REDIS_OLDER_ID - 1;
     const redisReply *reply = NULL;
-    walk find;
+    dead_walk find;
 
     walk_begin(&find, queue, deadline, build_find);
     find.flag = payload;

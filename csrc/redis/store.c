@@ -29,7 +29,7 @@ bool cwist_jq__redis_needs_script(const cwist_jq__queue *queue, const cwist_job_
 
 size_t cwist_jq__redis_field_count(const cwist_job_item_t *item)
 {
-    return 4 + (is_keyed(item) ? 2 : 0) + 2 * item->header_count;
+    return 4 + (is_keyed(item) ? 2u : 0u) + 2 * item->header_count;
 }
 
 static void build_header(cwist_jq__redis_request *request, const cwist_job_header_t *header)
