@@ -19,7 +19,7 @@ DEB_SUITES ?= bookworm trixie testing
 SANITIZER_CC ?= gcc
 ASAN_ENV := ASAN_OPTIONS=detect_leaks=1:abort_on_error=1:detect_stack_use_after_return=1 \
 	UBSAN_OPTIONS=print_stacktrace=1
-TSAN_ENV := TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+TSAN_ENV := TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:die_after_fork=0
 
 # One thread at a time runs there: without fairness a busy one would keep the others out.
 VALGRIND := valgrind;-q;--fair-sched=try;--suppressions=$(CURDIR)/tests/sanitizers/valgrind.supp;--error-exitcode=9;--leak-check=full;--show-leak-kinds=definite;--errors-for-leak-kinds=definite
