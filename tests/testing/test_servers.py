@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,11 +20,12 @@ from cwist_jq.testing import servers as own
 from tests import servers
 from tests.waiting import eventually
 
-KINDS = {"redis": RedisServer, "nats": NatsServer}
+Kind = type[RedisServer] | type[NatsServer]
+KINDS: dict[str, Kind] = {"redis": RedisServer, "nats": NatsServer}
 
 
 @pytest.fixture(params=["redis", "nats"])
-def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> type[own._Server]:
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Kind:
     """The class of an engine's servers, with the pinned program on PATH."""
     try:
         program = servers.program(request.param, servers.pinned(request.param))
@@ -32,7 +35,7 @@ def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> typ
     return KINDS[request.param]
 
 
-def test_only_who_has_the_url_gets_in(kind: type[own._Server]) -> None:
+def test_only_who_has_the_url_gets_in(kind: Kind) -> None:
     with kind() as server:
         scheme, _, rest = server.url.partition("://")
         address = rest.rpartition("@")[2]
@@ -42,7 +45,7 @@ def test_only_who_has_the_url_gets_in(kind: type[own._Server]) -> None:
             cwist_jq.connect(f"{scheme}://{address}").queue("q").enqueue(b"x")
 
 
-def test_two_at_once_are_apart(kind: type[own._Server]) -> None:
+def test_two_at_once_are_apart(kind: Kind) -> None:
     with kind() as one, kind() as two:
         assert one.url != two.url
         with cwist_jq.connect(one.url) as first, cwist_jq.connect(two.url) as second:
@@ -50,9 +53,7 @@ def test_two_at_once_are_apart(kind: type[own._Server]) -> None:
             assert second.queue("q").claim(0) is None
 
 
-def test_a_taken_port_is_no_matter(
-    kind: type[own._Server], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_taken_port_is_no_matter(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another program may take the port that was just found free: the next one is tried."""
     with kind() as first:
         taken = int(first.url.rpartition(":")[2])
@@ -64,18 +65,13 @@ def test_a_taken_port_is_no_matter(
 
 
 def test_a_server_that_does_not_start_says_why(
-    kind: type[own._Server], monkeypatch: pytest.MonkeyPatch
+    kind: Kind, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(kind, "_config", lambda self, folder: "no such setting {\n")
-    folders: list[str] = []
-    make = own.tempfile.mkdtemp
-    monkeypatch.setattr(
-        own.tempfile, "mkdtemp", lambda **options: folders.append(make(**options)) or folders[-1]
-    )
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with pytest.raises(own.StartFailed, match=r"no such setting|did not come up"):
         kind().start()
-    assert folders
-    assert [folder for folder in folders if Path(folder).exists()] == []
+    assert list(tmp_path.iterdir()) == []
 
 
 PROGRAM = """
@@ -89,7 +85,7 @@ time.sleep(60)
 
 
 @contextlib.contextmanager
-def _program(kind: type[own._Server]) -> Iterator[subprocess.Popen[str]]:
+def _program(kind: Kind) -> Iterator[subprocess.Popen[str]]:
     with subprocess.Popen(
         [sys.executable, "-c", PROGRAM.format(kind=kind.__name__)],
         cwd=servers.ROOT,
@@ -103,9 +99,7 @@ def _program(kind: type[own._Server]) -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_a_server_ends_with_the_program_that_started_it(
-    kind: type[own._Server], how: signal.Signals
-) -> None:
+def test_a_server_ends_with_the_program_that_started_it(kind: Kind, how: signal.Signals) -> None:
     """Tests are killed too (by a time limit, a closed terminal): no server and no folder stays."""
     with _program(kind) as process:
         assert process.stdout is not None
@@ -114,5 +108,5 @@ def test_a_server_ends_with_the_program_that_started_it(
         process.send_signal(how)
         process.wait()
     eventually(lambda: not Path(folder).exists())
-    with servers.socket.socket() as probe, pytest.raises(ConnectionRefusedError):
+    with socket.socket() as probe, pytest.raises(ConnectionRefusedError):
         probe.connect(("127.0.0.1", int(port)))

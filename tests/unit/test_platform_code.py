@@ -37,7 +37,8 @@ def common_code() -> list[Path]:
     ]
     made = {"_native.c"}
     # Tests that fork are built on POSIX only, and the harness has a file for each system.
-    posix = {"ut_fork.c", "ct_processes.c", "ct_openssl.c", "system_unix.c", "system_win.c"}
+    posix = {"ut_fork.c", "ct_processes.c", "ct_memory_forks.c", "ct_openssl.c"}
+    posix |= {"system_unix.c", "system_win.c"}
     return [
         path
         for path in paths

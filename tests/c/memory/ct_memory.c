@@ -7,10 +7,6 @@
 
 #include "core/api.h"
 #include "harness.h"
-#if !defined(_WIN32)
-#include <sys/wait.h>
-#include <unistd.h>
-#endif
 
 static int warnings;
 static char last_warning[1024];
@@ -140,63 +136,6 @@ static void it_is_no_server_of_another_engine(void)
     CHECK_TEXT("the connection is to memory, not to redis");
     cwist_job_conn_close(conn);
 }
-
-#if !defined(_WIN32)
-/* F08: the child is told that its handles are closed, and has an empty store of each name. */
-static int child_starts_anew(cwist_job_queue_t *inherited)
-{
-    cwist_error_t error = cwist_job_queue_enqueue(inherited, "x", 1, NULL);
-    bool told = cwist_job_error_code(&error) == CWIST_ERROR_CLOSED;
-    cwist_job_conn_t *conn = connect_to("memory://forked");
-    cwist_job_queue_t *queue = queue_on(conn, "mail");
-    harness_no_job(queue);
-    put(queue, "of the child");
-    take(queue, "of the child");
-    cwist_job_queue_destroy(queue);
-    cwist_job_conn_close(conn);
-    return told && cwist_job_live_handles() == 0 ? 0 : 1;
-}
-
-static atomic_bool stop;
-
-/* Locks and unlocks everything, so that a fork meets it at any point. */
-static void stay_busy(void *argument)
-{
-    while (!atomic_load(&stop)) {
-        cwist_job_conn_t *conn = connect_to("memory://forked");
-        cwist_job_queue_t *queue = queue_on(conn, "busy");
-        put(queue, "x");
-        take(queue, "x");
-        cwist_job_queue_destroy(queue);
-        cwist_job_conn_close(conn);
-    }
-    (void)argument;
-}
-
-static void a_forked_child_has_stores_of_its_own(void)
-{
-    cwist_job_conn_t *conn = connect_to("memory://forked");
-    cwist_job_queue_t *queue = queue_on(conn, "mail");
-    harness_thread *busy = harness_thread_start(stay_busy, NULL);
-
-    put(queue, "of the parent");
-    for (int i = 0; i < 20; i++) {
-        pid_t child = fork();
-        if (child == 0) {
-            (void)alarm(10);
-            _exit(child_starts_anew(queue));
-        }
-        int state = 0;
-        CHECK(waitpid(child, &state, 0) == child);
-        CHECK_INT(0, state);
-    }
-    atomic_store(&stop, true);
-    harness_thread_join(busy);
-    take(queue, "of the parent");
-    cwist_job_queue_destroy(queue);
-    cwist_job_conn_close(conn);
-}
-#endif
 
 /* ---- operations ---- */
 
@@ -583,9 +522,6 @@ TEST_MAIN({"a_name_is_one_store_for_all_connections", a_name_is_one_store_for_al
           {"without_a_name_it_is_the_connections_own", without_a_name_it_is_the_connections_own},
           {"a_store_goes_with_its_last_user", a_store_goes_with_its_last_user},
           {"it_is_no_server_of_another_engine", it_is_no_server_of_another_engine},
-#if !defined(_WIN32)
-          {"a_forked_child_has_stores_of_its_own", a_forked_child_has_stores_of_its_own},
-#endif
           {"delayed_jobs_come_in_the_order_of_their_times",
            delayed_jobs_come_in_the_order_of_their_times},
           {"a_key_has_one_live_job", a_key_has_one_live_job},
