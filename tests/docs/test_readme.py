@@ -65,6 +65,13 @@ def test_the_testing_page() -> None:
     assert run([sys.executable, "-c", program]) == "welcome b'hello'\n"
 
 
+def test_the_asyncio_page(url: str) -> None:
+    program = example("python", (ROOT / "docs" / "asyncio.md").read_text(encoding="utf-8"))
+    assert run([sys.executable, "-c", program.replace("redis://127.0.0.1:6379", url)]) == (
+        "b'hello'\n"
+    )
+
+
 def test_the_c_example_with_the_installed_library(url: str, tmp_path: Path) -> None:
     run(["cmake", "--install", str(BUILD), "--prefix", str(tmp_path)])
     source = tmp_path / "worker.c"
