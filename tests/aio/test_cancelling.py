@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
+from typing import Any
 
 import cwist_jq
 from cwist_jq import aio
@@ -140,7 +141,7 @@ async def test_settlements_go_on_when_cancelled(
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
-        left = []
+        left: list[aio.Job] = []
         while len(left) < 2:
             left.append(await claim(queue))
         assert sorted((job.payload, job.attempts) for job in left) == [(b"2", 2), (b"3", 1)]
@@ -183,14 +184,12 @@ async def test_a_cancelled_ack_and_claim_hands_back(url: str, queue_name: str) -
 
 @asynchronous
 async def test_what_is_opened_for_a_cancelled_task_is_closed(url: str, queue_name: str) -> None:
-    async def handles() -> int:
-        return cwist_jq._lib.live_handles()
-
     async with aio.connect(url) as conn:
-        before = await handles()
+        before = cwist_jq._lib.live_handles()
         for delay in (0, 0.0005, 0.001, 0.002, 0.004):
-            for opening in (aio.connect(url), conn.queue(queue_name)):
-                task = asyncio.ensure_future(opening.__aenter__())  # type: ignore[attr-defined]
+            openings: list[aio.Opening[Any]] = [aio.connect(url), conn.queue(queue_name)]
+            for opening in openings:
+                task = asyncio.create_task(opening.__aenter__())
                 await asyncio.sleep(delay)
                 task.cancel()
                 await asyncio.wait([task])

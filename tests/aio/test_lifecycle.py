@@ -8,6 +8,7 @@ import datetime as dt
 import logging
 import pickle
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -44,11 +45,10 @@ async def test_what_is_opened_can_be_awaited_or_entered(url: str, queue_name: st
     await queue.close()
     assert (queue.closed, conn.closed) == (True, False)
     async with conn, conn.queue(queue_name) as again:
-        assert not again.closed
+        assert (again.closed, conn.closed) == (False, False)
         async with again:
             pass
-    assert again.closed
-    assert conn.closed
+    assert (again.closed, conn.closed) == (True, True)
     for entered in (conn, queue):
         with pytest.raises(cwist_jq.Closed):
             await entered.__aenter__()
@@ -174,9 +174,9 @@ async def test_ack_and_claim(url: str, queue_name: str) -> None:
         with pytest.raises(cwist_jq.Closed) as caught:
             await queue.ack_and_claim(third, 5)
         assert isinstance(caught.value.results[0], cwist_jq.Closed)  # type: ignore[index]
-        left = list(caught.value.claimed)
+        left: list[Any] = list(caught.value.claimed)
         assert [type(job) for job in left] == [aio.Job]
-        waiting = asyncio.create_task(queue.ack_and_claim(left, 5))  # type: ignore[arg-type]
+        waiting = asyncio.create_task(queue.ack_and_claim(left, 5))
         await asyncio.sleep(0.2)
         await queue.enqueue(b"6")
         last = await waiting
@@ -214,7 +214,7 @@ async def test_leases(url: str, queue_name: str) -> None:
 @asynchronous
 async def test_errors_are_those_of_the_synchronous_interface(url: str, queue_name: str) -> None:
     """The same class, code and text, also when calls were gathered."""
-    wrong = [
+    wrong: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
         ("enqueue", ("text",), {}),
         ("enqueue", (b"x",), {"type": 7}),
         ("enqueue", (b"x",), {"type": "x" * 300}),
@@ -248,10 +248,11 @@ async def test_errors_are_those_of_the_synchronous_interface(url: str, queue_nam
 
 @asynchronous
 async def test_options_are_checked_when_a_queue_is_opened(url: str, queue_name: str) -> None:
+    wrong: Any
     async with aio.connect(url) as conn:
-        for options in ({"visibility_timeout": 0}, {"max_retries": 0}, {"retry_backoff": "no"}):
-            with pytest.raises(cwist_jq.InvalidParam, match=next(iter(options))):
-                await conn.queue(queue_name, **options)  # type: ignore[arg-type]
+        for wrong in ({"visibility_timeout": 0}, {"max_retries": 0}, {"retry_backoff": "no"}):
+            with pytest.raises(cwist_jq.InvalidParam, match=next(iter(wrong))):
+                await conn.queue(queue_name, **wrong)
     with pytest.raises(cwist_jq.InvalidParam, match="scheme"):
         await aio.connect("gopher://nowhere")
 
