@@ -288,10 +288,14 @@ def test_statistics(make_queue: MakeQueue, minor: int, nats: NatsObserver, queue
     assert 0.04 < stats.oldest_ready < 5
     assert not stats.paused
     assert held.id
-    waiting = Background(lambda: make_queue().claim(5))
-    other = [claim(queue) for _ in range(3)]
-    assert other
-    waiting.result()
+    assert stats.consumers == 1  # holds the job
+    rest = [claim(queue) for _ in range(3)]
+    waiting = [Background(lambda: make_queue().claim(10)) for _ in range(2)]
+    eventually(lambda: queue.stats().consumers == 2)
+    for _ in waiting:
+        queue.enqueue(b"for one that waits")
+    assert all(one.result() is not None for one in waiting)
+    assert len(rest) == 3
 
 
 def test_a_purge_takes_what_is_ready_or_delayed(
