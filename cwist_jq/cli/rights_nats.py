@@ -34,16 +34,19 @@ def rights(probe: NatsProbe, stream: str) -> Iterator[Finding]:
     maker = [
         f"$JS.API.STREAM.CREATE.{stream}",
         f"$JS.API.STREAM.CREATE.{stream}_DEAD",
+        f"$JS.API.STREAM.UPDATE.{stream}",
         f"$JS.API.CONSUMER.DURABLE.CREATE.{stream}.{CONSUMER}",
     ]
+    jobs = [f"{stream}.jobs.copy.0", f"{stream}.jobs.k.0", f"{stream}.dead.0.0"]
+    producer = [f"{stream}.jobs", f"{stream}=wait.jobs.0"]
     for subject in worker + maker:
         probe.publish(subject, _NO_JSON)
-    for subject in (f"{stream}.jobs", f"{stream}.jobs.copy.0", f"{stream}.dead.0"):
+    for subject in jobs + producer:
         probe.publish(subject, b"", _ELSEWHERE)
     probe.publish(f"$JS.ACK.{stream}.{CONSUMER}.1.0.0.0.0", b"+WPI")
     missing = [_subject(violation) for violation in probe.settle()]
-    needed = [subject for subject in missing if subject not in maker]
-    further = [subject for subject in missing if subject in maker]
+    further = [subject for subject in missing if subject in maker + producer]
+    needed = [subject for subject in missing if subject not in further]
     if needed:
         yield wrong(
             "rights",
@@ -53,7 +56,8 @@ def rights(probe: NatsProbe, stream: str) -> Iterator[Finding]:
     if further:
         yield note(
             "rights",
-            f"the user may not publish {', '.join(further)}: it cannot make what is missing",
+            f"the user may not publish {', '.join(further)}: it cannot enqueue, or "
+            "make or change what a queue needs",
             f"add to the user's permissions in nats.conf: publish: {json.dumps(further)}",
         )
     if not missing:

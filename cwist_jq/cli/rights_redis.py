@@ -46,23 +46,23 @@ def _needed(prefix: str) -> list[Command]:
         ("ZRANGE", delay, 0, 0),
         ("ZRANGEBYSCORE", delay, 0, 0),
         ("RPUSH", dead, ""),
+        ("LRANGE", dead, -1, -1),
         ("LLEN", dead),
         ("TIME",),
     ]
 
 
 def _operator(prefix: str) -> list[Command]:
-    """What the commands for operators need besides."""
+    """What the commands for operators, dedupe keys and limits need besides."""
     s, delay, dead = f"{prefix}s", f"{prefix}delay", f"{prefix}dead"
     return [
         ("XLEN", s),
         ("XINFO", "GROUPS", s),
-        ("XINFO", "CONSUMERS", s, _G),
         ("ZCARD", delay),
         ("ZSCORE", delay, "0-0"),
-        ("LRANGE", dead, 0, 0),
+        ("HEXISTS", f"{prefix}dedupe", ""),
+        ("HSTRLEN", f"{prefix}deadbody", "0-0"),
         ("LREM", dead, 0, ""),
-        ("DEL", f"{prefix}wait"),
     ]
 
 
@@ -88,8 +88,8 @@ def rights(probe: RedisProbe, prefix: str) -> Iterator[Finding]:
     if further and not keys:
         yield note(
             "rights",
-            f"the user {user} may not {', '.join(further)}: "
-            "some of stats, dead, purge and pause are denied",
+            f"the user {user} may not {', '.join(further)}: some of stats, dead, purge, keys and "
+            "limits are denied",
             f"redis-cli ACL SETUSER {user} {' '.join('+' + name for name in further)}",
         )
     if not (denied or keys):

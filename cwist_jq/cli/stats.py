@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -66,14 +67,14 @@ def _watch(session: Session, queues: Sequence[Queue], interval: float) -> None:
         while True:
             for one in queues:
                 session.out.record({"time": time.time(), **_record(one)})
-            _flush()
+            sys.stdout.flush()  # whoever reads the pipe sees each look at once
             time.sleep(interval)
     if not session.out.terminal:
         while True:
             now = time.strftime("%H:%M:%SZ", time.gmtime())
             for line in plain_table(_COLUMNS, _rows(queues)):
                 click.echo(f"{now}  {line}")
-            _flush()
+            sys.stdout.flush()  # whoever reads the pipe sees each look at once
             time.sleep(interval)
     from rich.console import Console
     from rich.live import Live
@@ -83,13 +84,6 @@ def _watch(session: Session, queues: Sequence[Queue], interval: float) -> None:
         while True:
             live.update(rich_table(_COLUMNS, _rows(queues)), refresh=True)
             time.sleep(interval)
-
-
-def _flush() -> None:
-    """A reader at the other end of a pipe sees each look at once."""
-    import sys
-
-    sys.stdout.flush()
 
 
 def _rows(queues: Sequence[Queue]) -> list[list[str]]:

@@ -163,9 +163,9 @@ _WORKER = [
     "$JS.API.STREAM.MSG.GET.emails",
     "$JS.API.STREAM.MSG.DELETE.emails",
     "$JS.ACK.emails.cwist-jq.>",
-    "emails.jobs",
     "emails.jobs.copy.*",
-    "emails.dead.*",
+    "emails.jobs.k.*",
+    "emails.dead.*.*",
 ]
 
 
@@ -184,13 +184,13 @@ def test_the_documented_rights_are_enough(make_server: Make) -> None:
     url = _as_worker(make_server, _WORKER)
     assert _found(url, "emails") == []
     (note,) = [one for one in _found(url, "emails", level="note") if one["check"] == "rights"]
-    assert "cannot make what is missing" in note["text"]
+    assert "it cannot enqueue" in note["text"]
 
 
 def test_missing_rights_are_named(make_server: Make) -> None:
-    missing = ["$JS.API.CONSUMER.MSG.NEXT.emails.cwist-jq", "emails.dead.*"]
+    missing = ["$JS.API.CONSUMER.MSG.NEXT.emails.cwist-jq", "emails.dead.*.*"]
     url = _as_worker(make_server, [one for one in _WORKER if one not in missing])
     (found,) = [one for one in _found(url, "emails") if one["check"] == "rights"]
     assert missing[0] in found["text"]
-    assert "emails.dead.0" in found["text"]
+    assert "emails.dead.0.0" in found["text"]
     assert json.dumps(missing[0]) in found["mend"]

@@ -128,7 +128,8 @@ def test_a_wrong_password(make_server: Make) -> None:
 
 _WORKER = (
     "~cwist:jq:emails:* +xadd +xreadgroup +xack +xdel +xclaim +xpending +xrange +xgroup|create "
-    "+eval +evalsha +hget +hmget +hset +hdel +zadd +zrem +zrange +zrangebyscore +rpush +llen +time"
+    "+eval +evalsha +hget +hmget +hset +hdel +zadd +zrem +zrange +zrangebyscore +rpush +lrange "
+    "+llen +time"
 )
 
 
