@@ -55,6 +55,8 @@ def test_letters_are_listed_without_payloads(
     assert (letter.cause, letter.attempts, letter.consumer) == ("nacked", 1, "me")
     assert letter.reason == "why " + "P" * 1000
     assert dict(letter.headers) == given
+    assert letter.first_time is not None
+    assert letter.death_time is not None
     assert round(letter.first_time.timestamp() * 1000) == stored.first_ms
     assert round(letter.death_time.timestamp() * 1000) == stored.last_ms
     assert queue.dead.read(job_id).payload == b"P" * 1000
@@ -125,6 +127,7 @@ def test_letters_of_other_programs_are_listed(
     _publish(nats, f"{stream}.dead.56.1", b"headers", {"Cwist-Id": "56", "A": "", "B": "C: d"})
     bare, other, named = queue.dead.page(oldest_first=True)
     assert (bare.id, bare.size, bare.attempts) == ("55", 4, 0)
+    assert bare.first_time is not None
     assert round(bare.first_time.timestamp()) == 1700000000
     assert other.size == 4
     assert dict(named.headers) == {"A": "", "B": "C: d"}
@@ -307,7 +310,7 @@ def test_a_purge_takes_what_is_ready_or_delayed(
     worker = make_queue(max_retries=1)
     (dead,) = _kill(worker, [b"dead"])
     for number in range(600):
-        queue.enqueue(b"%d" % number, **({"dedupe_key": "k"} if number == 7 else {}))
+        queue.enqueue(b"%d" % number, dedupe_key="k" if number == 7 else None)
     held = [claim(queue), claim(queue)]
     held[1].nack()
     count = 599

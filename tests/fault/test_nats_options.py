@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -144,7 +145,7 @@ def test_a_cut_release_of_a_unique_job_loses_nothing(
 
     for mark in ("first", "measure"):
         job = hold(mark)
-        total = _measure(proxy, queue, lambda job=job: job.release(delay), direction)
+        total = _measure(proxy, queue, partial(job.release, delay), direction)
     drain(steady, observer)
     names = []
     for point in cut_points(total, FEW):
