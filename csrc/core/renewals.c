@@ -244,14 +244,19 @@ static void finish(batch *done, const char *text)
     cwist_jq__unref(done->queue);
 }
 
-/* How long a call may take: time for other tries must be left. */
+/*
+ * How long a call may take: time for other tries must be left. A server that is known to be slow
+ * has most of what is left of the lease, since connecting anew takes it several answers.
+ */
 static uint64_t call_ms(const lane *own, const cwist_jq__queue *queue)
 {
     uint64_t most = queue->conn->operation_timeout_ms;
     uint64_t ms = cwist_jq__lease_ms(queue) / 6;
 
-    if (own->conn == NULL && most > PATIENCE_MS) {
-        most = PATIENCE_MS;
+    if (own->conn == NULL) {
+        most = most < PATIENCE_MS ? most : PATIENCE_MS;
+    } else {
+        ms = cwist_jq__ms_left(atomic_load(&queue->kept.first->lease_ends)) * 3 / 4;
     }
     ms = ms > CALL_LEAST_MS ? ms : CALL_LEAST_MS;
     return ms < most ? ms : most;
