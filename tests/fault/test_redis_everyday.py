@@ -202,6 +202,7 @@ def test_a_cut_move_of_a_dead_letter(
         getattr(queue.dead, move)(job_id)
 
     call(dead(b"warm"))
+    steady.purge()
     measured = dead(b"measure")
     total = _measure(proxy, direction, lambda: call(measured))
     steady.purge()
@@ -311,12 +312,11 @@ def test_a_full_server(
         assert "OOM" in str(caught.value)
     with fails_within(cwist_jq.Refused, OPERATION):
         queue.enqueue_all([Item(b"1", dedupe_key="n"), Item(b"2", delay=1)])
-    with fails_within(cwist_jq.Refused, OPERATION):
-        queue.dead.requeue(letters[0])
     assert (watcher.keys(queue_name), watcher.dedupe(queue_name)) == before
     assert isinstance(queue.enqueue(b"again", dedupe_key="delayed"), DuplicateId)
     assert [letter.id for letter in queue.dead] == letters
     queue.dead.purge(letters[0])
+    queue.dead.requeue(letters[1])  # moved, and so it takes no more memory
     must_claim(queue).nack()
     must_claim(queue).release(delay=60)
     must_claim(queue).nack(dead=True)
@@ -324,11 +324,11 @@ def test_a_full_server(
     held = must_claim(queue)
     assert len(watcher.dedupe(queue_name)) == 20 - 3 - 2 + 1
     assert queue.stats().claimed == 1
-    assert queue.purge() == 20 - 3 - 2 - 1 + 1
+    assert queue.purge() == 20 - 3 - 2 - 1 + 1 + 1
     held.ack()
-    assert leftovers(watcher, queue_name, dead=3) == []
+    assert leftovers(watcher, queue_name, dead=2) == []
     watcher.client.config_set("maxmemory", 0)
-    queue.dead.requeue(letters[1])
+    queue.dead.requeue(letters[2])
     assert len(drain(queue, watcher)) == 1
 
 
@@ -420,7 +420,7 @@ def _census(admin: RedisObserver, name: str) -> Counter[str]:
     found = Counter(
         fields.get(b"cwist-id", entry.encode()).decode() for entry, fields in admin.entries(name)
     )
-    found.update(admin.waiting(name))
+    found.update(list(admin.waiting(name)))
     found.update(letter.id for letter in admin.dead(name))
     return found
 

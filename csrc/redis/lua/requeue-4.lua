@@ -7,7 +7,8 @@
 -- changed.
 --
 -- The new entry is written first and taken back when the letter turns out to be gone: nobody sees
--- it in between. So what stops the script (a full server, a right that is missing) loses nothing.
+-- it in between. So what stops the script (a right that is missing) loses nothing. A full server
+-- lets it pass, behind the first deletion: what is moved takes no more memory.
 --
 -- include: call
 -- include: fields
