@@ -7,6 +7,8 @@
 /* Kept free in every message, so that each job can become a dead letter with all that it carries.
  */
 #define RESERVE 16384
+/* The servers take so many bytes of headers, whatever max_payload is. */
+#define HEADERS_MOST (65535 - RESERVE)
 
 static size_t size_of_type(const char *type)
 {
@@ -26,6 +28,12 @@ int cwist_jq__nats_check_size(cwist_jq__queue *queue, const cwist_job_item_t *it
     size_t extra = item->type != NULL ? size_of_type(item->type) : 0;
 
     extra += item->header_count != 0 ? cwist_jq__item_size(item) - item->len : 0;
+    if (extra > HEADERS_MOST) {
+        return cwist_jq__fail(CWIST_ERROR_TOO_LARGE,
+                              "type and headers take %zu bytes; the limit is %d (the 64 KiB of the "
+                              "server less 16 KiB)",
+                              extra, HEADERS_MOST);
+    }
     if (item->len <= limit && extra <= limit - item->len) {
         return CWIST_SUCCESS;
     }
