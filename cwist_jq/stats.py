@@ -23,7 +23,8 @@ class Stats(NamedTuple):
         delayed: Jobs that wait for their time.
         dead: Dead letters.
         oldest_ready: How many seconds the job that is ready longest has been so; None: none is.
-        consumers: Consumers that hold or wait for jobs, as far as the server knows.
+        consumers: Consumers that hold or wait for jobs, as far as the server knows. On Redis those
+            that had a job; on NATS the claims that wait, and at least 1 while jobs are claimed.
         paused: True between Queue.pause() and Queue.resume(), by anyone.
         enqueued: Jobs that this queue object stored since it was opened, duplicates not counted.
         delivered: Jobs that it claimed.
