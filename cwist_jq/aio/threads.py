@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import deque
 from typing import TYPE_CHECKING, TypeVar
@@ -67,7 +68,11 @@ class Threads:
                         self._count -= 1
                         return
                 call = self._calls.popleft()
-            call()
+            try:
+                call()
+            except Exception:
+                # Nobody waits for it: what is undone for a cancelled task.
+                logging.getLogger("cwist_jq").exception("a call in the background failed")
             del call  # it may hold a job or a payload
 
     async def run(
