@@ -19,11 +19,11 @@ from cwist_jq.queue import MAX_RETRIES, RETRY_DELAY, VISIBILITY_TIMEOUT
 
 if TYPE_CHECKING:
     from types import TracebackType
-    from typing import Any, Literal
+    from typing import Any
 
     from typing_extensions import Self
 
-    from cwist_jq.options import Duration
+    from cwist_jq.options import Backoff, Duration
 
 __all__ = ["Connection", "connect"]
 
@@ -100,7 +100,7 @@ class Connection:
         visibility_timeout: Duration = VISIBILITY_TIMEOUT,
         max_retries: int = MAX_RETRIES,
         retry_delay: Duration = RETRY_DELAY,
-        retry_backoff: Literal["fixed", "exponential"] = "fixed",
+        retry_backoff: Backoff = "fixed",
         retry_delay_max: Duration = RETRY_DELAY_MAX,
         retry_jitter: float = 0.0,
         max_length: int | None = None,

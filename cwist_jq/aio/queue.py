@@ -95,6 +95,11 @@ class Queue:
         return self._queue.name
 
     @property
+    def max_retries(self) -> int:
+        """How often a job is delivered, the first time included, before it is dead."""
+        return self._queue.max_retries
+
+    @property
     def closed(self) -> bool:
         """True from close() on, of the queue or of its connection."""
         return self._closing.begun or self._queue.closed
