@@ -32,6 +32,7 @@ local held = dedupe_hold(dedupe, key, id)
 if pause == 0 then
     new = call('XADD', stream, '*', unpack(again))
 else
+    call('ZADD', delay, 'XX', 0, '') -- changes nothing: whoever may not leaves no body behind
     call('HSET', wait, id, MARK .. pack(again))
     call('ZADD', delay, string.format('%.0f', now_ms() + pause), id)
 end

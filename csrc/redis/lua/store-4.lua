@@ -15,7 +15,6 @@
 -- include: fields
 -- include: pack
 -- include: time
--- include: dedupe
 
 local stream, delay, wait, dedupe = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local limit = tonumber(ARGV[1])
@@ -39,7 +38,7 @@ local function holder(key)
 end
 
 -- Reads the jobs; those whose key is taken, also by one before them, have `twin`.
-local jobs, fresh, keyed, delayed, owners = {}, 0, false, false, {}
+local jobs, fresh, delayed, new_key, owners = {}, 0, false, nil, {}
 local at = 2
 while at <= #ARGV do
     local job = {delay = tonumber(ARGV[at]), key = ARGV[at + 1], from = at + 3}
@@ -49,26 +48,27 @@ while at <= #ARGV do
     if job.key ~= '' then
         job.twin = owners[job.key] or holder(job.key)
         owners[job.key] = job.twin or job
-        keyed = true
     end
     if not job.twin then
         fresh = fresh + 1
         delayed = delayed or job.delay > 0
+        new_key = new_key or (job.key ~= '' and job.key)
     end
 end
 if limit > 0 and fresh > 0 and call('XLEN', stream) + call('ZCARD', delay) + fresh > limit then
     return 0
 end
 
-if keyed and fresh > 0 then
-    call('HSET', dedupe, '', '')
-    call('HDEL', dedupe, '')
-end
+-- The first of these must be one that a full server refuses.
 if delayed then
     call('ZADD', delay, 'XX', 0, '')
+    call('HDEL', wait, '')
     call('HSET', wait, '', '')
     call('HDEL', wait, '')
     call('XDEL', stream, '0-0')
+end
+if new_key then
+    call('HSET', dedupe, new_key, '-') -- until the job is stored; it names none
 end
 local now = delayed and now_ms()
 
