@@ -58,6 +58,11 @@ class RedisProbe:
             made = context.wrap_socket(made, server_hostname=self._place[0].rstrip("."))
         return made
 
+    @property
+    def user(self) -> str:
+        """The name that the URL gives."""
+        return self._address.user or "default"
+
     def call(self, *words: Word) -> Any:
         """Sends a command, to the node that has the key; Refusal is an error reply."""
         for _ in range(_MOVES):

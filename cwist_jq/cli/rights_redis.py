@@ -69,8 +69,6 @@ def _operator(prefix: str) -> list[Command]:
 def rights(probe: RedisProbe, prefix: str) -> Iterator[Finding]:
     """Says which commands and keys are missing."""
     user = _user(probe)
-    if user is None:
-        user = "USER"
     denied, keys = _denied(probe, user, _needed(prefix))
     further, _ = _denied(probe, user, _operator(prefix))
     if keys:
@@ -96,11 +94,11 @@ def rights(probe: RedisProbe, prefix: str) -> Iterator[Finding]:
         yield fine("rights", f"the user {user} may do all that a worker needs")
 
 
-def _user(probe: RedisProbe) -> str | None:
+def _user(probe: RedisProbe) -> str:
     try:
         return str(probe.call("ACL", "WHOAMI").decode())
     except Refusal:
-        return None
+        return probe.user
 
 
 def _denied(probe: RedisProbe, user: str, commands: list[Command]) -> tuple[list[str], bool]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pty
@@ -123,6 +124,13 @@ class Terminal:
     def type(self, keys: str) -> None:
         """Presses keys; \\x03 is Ctrl-C, \\x04 ends the input."""
         os.write(self._end, keys.encode())
+
+    def interrupt(self) -> None:
+        """Presses Ctrl-C again and again: input() misses one that comes just before it reads."""
+        while self.process.poll() is None:
+            self.type("\x03")
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(0.5)
 
     def end(self) -> int:
         """The exit code, once the program has ended."""

@@ -75,11 +75,12 @@ def test_a_wrong_password(make_server: Make) -> None:
 
 
 def test_a_full_account(make_server: Make) -> None:
-    server = make_server(limits={"max_file": 40_000})
-    with cwist_jq.connect(server.url) as conn:
-        queue = conn.queue("emails")
-        queue.enqueue(b"x" * 36_500)
-        assert [one["check"] for one in _found(server.url)] == ["storage"]
+    account = "jetstream { max_file: 40000 }, users: [ { user: ann, password: pw } ]"
+    server = make_server(config=f"accounts {{ A {{ {account} }} }}")
+    url = f"nats://ann:pw@127.0.0.1:{server.port}"
+    with cwist_jq.connect(url) as conn:
+        conn.queue("emails").enqueue(b"x" * 37_000)
+    assert [one["check"] for one in _found(url)] == ["storage"]
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_a_good_server(make_server: Make) -> None:
     with cwist_jq.connect(server.url) as conn:
         queue = conn.queue("emails")
         queue.enqueue(b"x")
-        assert queue.claim() is not None
+        assert queue.claim(PATIENCE) is not None
     assert _found(server.url) == []
     assert _found(server.url, "emails", "unused") == []
 
@@ -70,7 +70,7 @@ def test_a_good_server(make_server: Make) -> None:
     ("options", "check", "level"),
     [
         ({}, "persistence", "wrong"),
-        ({"config": {"save": "60 1"}}, "persistence", "warning"),
+        ({"arguments": ["--save", "60 1"]}, "persistence", "warning"),
         ({"appendonly": "no"}, "persistence", "warning"),
         (
             {"appendonly": "everysec", "config": {"maxmemory-policy": "allkeys-lru"}},
@@ -85,7 +85,6 @@ def test_a_good_server(make_server: Make) -> None:
             "eviction",
             "wrong",
         ),
-        ({"appendonly": "everysec", "maxmemory": 1 << 20}, "memory", "warning"),
     ],
 )
 def test_a_bad_server_and_what_mends_it(
@@ -101,10 +100,22 @@ def test_a_bad_server_and_what_mends_it(
     assert _found(server.url) == []
 
 
+def test_memory_that_is_nearly_full(make_server: Make) -> None:
+    server = make_server(appendonly="everysec", maxmemory=200 << 20)
+    observer = _redis(server.url)
+    used = observer.client.info()["used_memory"]
+    observer.client.config_set("maxmemory", used * 104 // 100)
+    (found,) = _found(server.url)
+    assert (found["check"], found["level"]) == ("memory", "warning")
+    _mend(server.url, found)
+    assert _found(server.url) == []
+    observer.close()
+
+
 def test_a_replica(make_server: Make) -> None:
     primary = make_server(appendonly="everysec")
-    options = {"replicaof": f"127.0.0.1 {primary.port}"}
-    replica = make_server(appendonly="everysec", config=options)
+    words = ["--replicaof", "127.0.0.1", str(primary.port)]
+    replica = make_server(appendonly="everysec", arguments=words)
     found = [one for one in _found(replica.url) if one["check"] == "role"]
     assert found[0]["mend"] == f"name the primary: --url redis://127.0.0.1:{primary.port}"
 
@@ -208,9 +219,8 @@ def test_jobs_that_nobody_brings_back(good: str) -> None:
         entry = observer.pending("emails")[0]["message_id"]
         key = observer.key("emails", "s")
         consumer = observer.pending("emails")[0]["consumer"]
-        observer.client.execute_command(
-            "XCLAIM", key, "cwist-jq", consumer, 0, entry, "IDLE", 90_000, "JUSTID"
-        )
+        words = {"idle": 90_000, "justid": True}
+        observer.client.xclaim(key, "cwist-jq", consumer, 0, [entry], **words)
         observer.close()
         found = _found(good)
         assert ("workers", "wrong") in _checks(found)

@@ -23,7 +23,7 @@ from tests.waiting import PATIENCE
 def test_every_error_of_the_library_has_a_code() -> None:
     names = [name for name in cwist_jq.__all__ if isinstance(getattr(cwist_jq, name), type)]
     errors = [c for n in names if issubclass(c := getattr(cwist_jq, n), cwist_jq.Error)]
-    codes = {kind.__name__: exits.code_of(BaseException.__new__(kind)) for kind in errors}
+    codes = {kind.__name__: exits.code_of(kind("text")) for kind in errors}
     assert {name for name, code in codes.items() if code == exits.FAILED} == {
         "Closed",
         "Error",
@@ -104,9 +104,10 @@ def test_a_reader_that_goes_away(program: Program, queue_name: str) -> None:
     assert running.stdout is not None
     assert running.stdout.readline()
     running.stdout.close()
-    assert running.wait(PATIENCE) == exits.PIPE_CLOSED
     assert running.stderr is not None
-    assert running.stderr.read() == b""
+    with running.stderr as err:
+        assert err.read() == b""
+    assert running.wait(PATIENCE) == exits.PIPE_CLOSED
 
 
 def test_a_reader_that_was_never_there(program: Program, queue_name: str) -> None:

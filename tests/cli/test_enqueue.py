@@ -18,7 +18,7 @@ def _payloads(queue: cwist_jq.Queue, count: int) -> list[bytes]:
     while len(jobs) < count:
         jobs += queue.claim_many(count - len(jobs), PATIENCE)
     queue.ack_many(jobs)
-    assert queue.claim() is None
+    assert queue.claim(0) is None
     return [job.payload for job in jobs]
 
 
@@ -90,7 +90,7 @@ def test_a_delay(program: Program, queue: cwist_jq.Queue) -> None:
     begin = time.monotonic()
     program("enqueue", queue.name, "late", "--delay", "1.5").good()
     assert queue.stats().delayed == 1
-    assert queue.claim() is None
+    assert queue.claim(0) is None
     assert queue.claim(PATIENCE) is not None
     assert time.monotonic() - begin >= 1.5
 

@@ -58,7 +58,7 @@ def test_pause_and_resume(program: Program, queue: cwist_jq.Queue) -> None:
     queue.enqueue(b"x")
     assert program("pause", queue.name).good().out == f"{queue.name} is paused\n"
     assert _cells(program("stats", queue.name).out, queue.name)[-1] == "paused"
-    assert queue.claim() is None
+    assert queue.claim(0) is None
     found = program("resume", queue.name, "--json").good().record
     assert found == {"queue": queue.name, "paused": False}
     assert queue.claim(PATIENCE) is not None
