@@ -70,7 +70,6 @@ def test_a_good_server(make_server: Make) -> None:
     ("options", "check", "level"),
     [
         ({}, "persistence", "wrong"),
-        ({"arguments": ["--save", "60 1"]}, "persistence", "warning"),
         ({"appendonly": "no"}, "persistence", "warning"),
         (
             {"appendonly": "everysec", "config": {"maxmemory-policy": "allkeys-lru"}},
@@ -98,6 +97,17 @@ def test_a_bad_server_and_what_mends_it(
     assert f"mend: {found[0]['mend']}" in strict.out
     _mend(server.url, found[0])
     assert _found(server.url) == []
+
+
+def test_snapshots_alone(make_server: Make) -> None:
+    server = make_server()
+    observer = _redis(server.url)
+    observer.client.config_set("save", "60 1")
+    (found,) = _found(server.url)
+    assert (found["check"], found["level"]) == ("persistence", "warning")
+    _mend(server.url, found)
+    assert _found(server.url) == []
+    observer.close()
 
 
 def test_memory_that_is_nearly_full(make_server: Make) -> None:

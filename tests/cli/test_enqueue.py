@@ -66,9 +66,8 @@ def test_lines_are_sent_as_they_come(program: Program, queue: cwist_jq.Queue) ->
     assert job is not None
     assert job.payload == b"first"
     job.ack()
-    running.stdin.write(b"f\n")
-    running.stdin.close()
-    assert running.wait(PATIENCE) == 0
+    out, _ = running.communicate(b"f\n", timeout=PATIENCE)
+    assert (running.returncode, out) == (0, b"2 jobs stored\n")
     assert _payloads(queue, 1) == [b"half"]
 
 
