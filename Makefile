@@ -113,12 +113,12 @@ check-asan: | setup
 check-tsan: | setup
 	@echo "check: thread tests under TSan, $(SANITIZER_CC)"
 	@.ci/build-c build/tsan-$(SANITIZER_CC) -DCWIST_JQ_SANITIZE=thread -DCMAKE_C_COMPILER=$(SANITIZER_CC)
-	@$(TSAN_ENV) $(PY) -m tests.run_c build/tsan-$(SANITIZER_CC) --label tsan
+	@$(TSAN_ENV) $(PY) -m tests.run_c build/tsan-$(SANITIZER_CC) --label tsan --jobs 2
 
 check-valgrind: | setup
 	@echo "check: C tests under valgrind"
 	@.ci/build-c build/valgrind "-DCWIST_JQ_TEST_WRAPPER=$(VALGRIND)"
-	@$(PY) -m tests.run_c build/valgrind
+	@$(PY) -m tests.run_c build/valgrind --jobs 2
 
 check-man: | setup
 	@echo "check: man pages"

@@ -80,6 +80,9 @@ static int child_renews(const char *name)
 
 static void parent_and_child_renew_leases_each(void)
 {
+    if (HARNESS_TSAN) {
+        return; /* it takes a child's thread for one of the parent's at the same address */
+    }
     char name[64];
     cwist_job_conn_t *conn = harness_connect();
     (void)snprintf(name, sizeof name, "%s", harness_queue_name());

@@ -19,6 +19,18 @@ typedef struct test {
     void (*run)(void);
 } test;
 
+/* Whether ThreadSanitizer watches the test. */
+#if defined(__SANITIZE_THREAD__)
+#define HARNESS_TSAN true
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define HARNESS_TSAN true
+#endif
+#endif
+#ifndef HARNESS_TSAN
+#define HARNESS_TSAN false
+#endif
+
 /* Runs the tests named on the command line, or all. The program's result. */
 int harness_main(int argc, char **argv, const test *tests, size_t count);
 
