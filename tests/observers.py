@@ -301,6 +301,9 @@ class NatsObserver:
         async def read(js: Any) -> list[Stored]:
             found: list[Stored] = []
             seq = 1
+            # nats-server 2.9 crashes when it is asked for a message of a stream that it is making.
+            if await self._maybe(js.stream_info(stream)) is None:
+                return found
             while True:
                 request = json.dumps({"seq": seq, "next_by_subj": ">"}).encode()
                 reply = await js._nc.request(f"$JS.API.STREAM.MSG.GET.{stream}", request, timeout=5)

@@ -282,6 +282,7 @@ int cwist_jq__api(cwist_jq__answer *answer, cwist_jq__nats *nats, const char *su
 #define CWIST_JQ_ERR_DELETE_FAILED 10057
 #define CWIST_JQ_ERR_STREAM_EXISTS 10058
 #define CWIST_JQ_ERR_STREAM_NOT_FOUND 10059
+#define CWIST_JQ_ERR_SUBJECTS_OVERLAP 10065
 #define CWIST_JQ_ERR_WRONG_LAST 10071
 #define CWIST_JQ_ERR_STORE_FAILED 10077
 

@@ -158,6 +158,29 @@ static int let_deletion_end(cwist_jq__answer *answer, bool *missing, cwist_jq__n
     return status;
 }
 
+/*
+ * Somebody may have been quicker. A server below 2.10 can say then that the subjects overlap with
+ * another stream, and means the one of this name.
+ */
+static int find_after_refusal(const cwist_jq__answer *refusal, cwist_jq__nats *nats,
+                              const plan *wanted, const cwist_jq__wait *wait)
+{
+    cwist_jq__answer answer;
+    bool missing = true;
+    int status = CWIST_SUCCESS;
+
+    memset(&answer, 0, sizeof answer);
+    if (refusal->error == CWIST_JQ_ERR_STREAM_EXISTS ||
+        refusal->error == CWIST_JQ_ERR_SUBJECTS_OVERLAP) {
+        status = look_at_stream(&answer, &missing, nats, wanted, wait);
+    }
+    if (status == CWIST_SUCCESS && missing) {
+        status = cwist_jq__answer_fail(refusal, "cannot create the stream");
+    }
+    cwist_jq__answer_clear(&answer);
+    return status;
+}
+
 static int ensure_stream(cwist_jq__nats *nats, const plan *wanted, const cwist_jq__wait *wait,
                          cwist_jq__seen *seen)
 {
@@ -172,11 +195,8 @@ static int ensure_stream(cwist_jq__nats *nats, const plan *wanted, const cwist_j
     if (status == CWIST_SUCCESS && missing) {
         cwist_jq__answer_clear(&answer);
         status = create_stream(&answer, nats, wanted, wait);
-        if (status == CWIST_SUCCESS && answer.error == CWIST_JQ_ERR_STREAM_EXISTS) {
-            cwist_jq__answer_clear(&answer); /* somebody was quicker: look at what it is */
-            status = look_at_stream(&answer, &missing, nats, wanted, wait);
-        } else if (status == CWIST_SUCCESS && answer.error != 0) {
-            status = cwist_jq__answer_fail(&answer, "cannot create the stream");
+        if (status == CWIST_SUCCESS && answer.error != 0) {
+            status = find_after_refusal(&answer, nats, wanted, wait);
         }
     }
     if (status == CWIST_SUCCESS) {

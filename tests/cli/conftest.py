@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -20,14 +21,17 @@ def program(url: str) -> Program:
 
 
 @pytest.fixture
-def invoke(url: str) -> Callable[..., Result]:
+def invoke(url: str) -> Iterator[Callable[..., Result]]:
     """The command line inside this process, with the shared server's URL."""
     runner = CliRunner(env={"CWIST_JQ_URL": url})
+    logger = logging.getLogger("cwist_jq")
+    level = logger.level
 
     def run(*words: str, **options: Any) -> Result:
         return runner.invoke(app, list(words), **options)
 
-    return run
+    yield run
+    logger.setLevel(level)  # the command line chooses one for its process, which is ours
 
 
 @pytest.fixture

@@ -227,5 +227,47 @@ static void threads_share_a_queue_in_batches(void)
     CHECK_INT(0, cwist_job_live_handles());
 }
 
-TEST_MAIN({"threads_share_a_queue", threads_share_a_queue},
+/* ---- the first claim of all ---- */
+
+enum { STARTERS = 4, ROUNDS = 60 };
+
+static const char *new_names[ROUNDS];
+static atomic_int arrived;
+
+static void start_together(void *unused)
+{
+    cwist_job_conn_t *conn = harness_connect();
+
+    (void)unused;
+    for (int round = 0; round < ROUNDS; round++) {
+        cwist_job_queue_t *own =
+            harness_queue(conn, (cwist_job_queue_opts_t){.name = new_names[round]});
+        atomic_fetch_add(&arrived, 1);
+        while (atomic_load(&arrived) < (round + 1) * STARTERS) {
+        }
+        harness_no_job(own);
+        cwist_job_queue_destroy(own);
+    }
+    cwist_job_conn_close(conn);
+}
+
+/* All find that the queue does not exist, and make it. */
+static void workers_start_together(void)
+{
+    harness_thread *threads[STARTERS];
+
+    for (int round = 0; round < ROUNDS; round++) {
+        new_names[round] = harness_queue_name();
+    }
+    for (int i = 0; i < STARTERS; i++) {
+        threads[i] = harness_thread_start(start_together, NULL);
+    }
+    for (int i = 0; i < STARTERS; i++) {
+        harness_thread_join(threads[i]);
+    }
+    CHECK_INT(0, cwist_job_live_handles());
+}
+
+TEST_MAIN({"workers_start_together", workers_start_together},
+          {"threads_share_a_queue", threads_share_a_queue},
           {"threads_share_a_queue_in_batches", threads_share_a_queue_in_batches})
