@@ -3,7 +3,7 @@
 PY := .venv/bin/python
 SERVERS ?= all
 # Most tests wait more than they work: more of them at once than there are processors.
-WORKERS ?= 4
+WORKERS ?= 6
 # tests/install needs a wheel, so it has a target of its own.
 SUITE := --ignore tests/install tests
 JOBS ?= $(shell nproc 2>/dev/null || echo 1)
@@ -63,7 +63,7 @@ build-c: | setup
 test: test-c test-python ## Build, then run the C tests and the Python tests on private servers
 
 test-c: build
-	@$(PY) -m tests.run_c build/c --servers $(SERVERS) --jobs 2 --again
+	@$(PY) -m tests.run_c build/c --servers $(SERVERS) --jobs 4 --again
 
 test-python: build
 	@$(PY) -m tests.run_python --workers $(WORKERS) $(SUITE)
@@ -108,17 +108,17 @@ check-clang: | setup
 check-asan: | setup
 	@echo "check: C tests under ASan and UBSan, $(SANITIZER_CC)"
 	@.ci/build-c build/asan-$(SANITIZER_CC) -DCWIST_JQ_SANITIZE=address,undefined -DCMAKE_C_COMPILER=$(SANITIZER_CC)
-	@$(ASAN_ENV) $(PY) -m tests.run_c build/asan-$(SANITIZER_CC) --jobs 2
+	@$(ASAN_ENV) $(PY) -m tests.run_c build/asan-$(SANITIZER_CC) --jobs 4
 
 check-tsan: | setup
 	@echo "check: thread tests under TSan, $(SANITIZER_CC)"
 	@.ci/build-c build/tsan-$(SANITIZER_CC) -DCWIST_JQ_SANITIZE=thread -DCMAKE_C_COMPILER=$(SANITIZER_CC)
-	@$(TSAN_ENV) $(PY) -m tests.run_c build/tsan-$(SANITIZER_CC) --label tsan --jobs 2
+	@$(TSAN_ENV) $(PY) -m tests.run_c build/tsan-$(SANITIZER_CC) --label tsan --jobs 3
 
 check-valgrind: | setup
 	@echo "check: C tests under valgrind"
 	@.ci/build-c build/valgrind "-DCWIST_JQ_TEST_WRAPPER=$(VALGRIND)"
-	@$(PY) -m tests.run_c build/valgrind --jobs 2
+	@$(PY) -m tests.run_c build/valgrind --jobs 3
 
 check-man: | setup
 	@echo "check: man pages"

@@ -4,7 +4,7 @@ A test that asks for `backend` (or what is made from it: `server`, `url`, `obser
 once for each engine: on the pinned server everywhere, under tests/conformance on the distribution's
 as well, and under tests/tls on one that encrypts. Markers change that:
 `@pytest.mark.engine("redis")` picks engines, `@pytest.mark.servers("all")` or `("pinned")` picks
-the servers.
+the servers, and `@pytest.mark.slow` means pinned ones unless CWIST_TEST_THOROUGH is set.
 
 Tests under tests/conformance run on memory:// too, which has no server, except those that need one:
 they use `server` or what is made from it, or say so with `@pytest.mark.needs_server`.
@@ -50,7 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "engine(*names): run only on these engines",
         "servers(which): 'all' kinds of server, or only the 'pinned' one",
         "needs_server: looks at what a server keeps, or meets other processes there",
-        "alone: measures time or needs all processors; runs after the others, one at a time",
+        "quiet: measures time or needs processors; runs after the others, two at a time",
     ):
         config.addinivalue_line("markers", line)
     # A shell starts background jobs with SIGINT ignored, and programs of the tests inherit that.
@@ -82,6 +82,8 @@ def _backends(metafunc: pytest.Metafunc) -> list[Backend]:
     mark = definition.get_closest_marker("servers")
     if mark is not None:
         which = mark.args[0]
+    if definition.get_closest_marker("slow") and not servers.thorough():
+        which = "pinned"
     found = []
     for engine in engines:
         kinds = servers.KINDS[engine] if which == "all" else [servers.pinned(engine)]

@@ -2,10 +2,10 @@
 
     python -m tests.run_python [--workers N] [PYTEST-ARGUMENT…]
 
-First N tests run at once, then those that are marked `alone`. A test that fails is named and run
-again when the others are done; it fails the run when it fails again. What the load of a machine
-does not explain is never run again: a skip in strict mode, a crash, an error while tests are
-collected, and failures in great number.
+First N tests run at once, then those that are marked `quiet`, at most two at a time. A test that
+fails is named and run again when the others are done; it fails the run when it fails again. What
+the load of a machine does not explain is never run again: a skip in strict mode, a crash, an error
+while tests are collected, and failures in great number.
 
 The module is a plugin of pytest too, which notes the failures of a run.
 """
@@ -93,13 +93,13 @@ def _again(failed: Sequence[str]) -> bool:
 def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.run_python", description=__doc__)
-    parser.add_argument("--workers", default="4", help="how many tests at once")
+    parser.add_argument("--workers", type=int, default=4, help="how many tests at once")
     options, arguments = parser.parse_known_args()
     failed: dict[str, bool] = {}
     good = True
-    _say(f"pytest, {options.workers} at once, then those that need the machine alone")
-    for selection in (["-n", options.workers, "-m", "not alone"], ["-m", "alone"]):
-        code, now = _pytest([*selection, *arguments])
+    _say(f"pytest, {options.workers} tests at once, then those that need a quiet machine")
+    for workers, which in ((options.workers, "not quiet"), (min(options.workers, 2), "quiet")):
+        code, now = _pytest(["-n", str(workers), "-m", which, *arguments])
         # A 1 says that tests failed, and then there are such.
         good = good and (code == 0 or (code == 1 and bool(now)))
         failed.update(now)

@@ -37,6 +37,7 @@ from .certificates import Certificates
 
 ROOT = Path(__file__).resolve().parent.parent
 STRICT_VARIABLE = "CWIST_TEST_REQUIRE_DURABLE_QUEUE"
+THOROUGH_VARIABLE = "CWIST_TEST_THOROUGH"
 FOLDER_VARIABLE = "CWIST_TEST_SERVERS"
 
 with open(Path(__file__).with_name("servers.toml"), "rb") as _file:
@@ -67,6 +68,11 @@ class StartFailed(Exception):
 def strict() -> bool:
     """Whether a missing backend is a failure (SPEC: the gate)."""
     return os.environ.get(STRICT_VARIABLE, "") not in ("", "0")
+
+
+def thorough() -> bool:
+    """Whether slow tests run on every server too, and connections are cut at more places."""
+    return os.environ.get(THOROUGH_VARIABLE, "") not in ("", "0")
 
 
 def servers_folder() -> Path:

@@ -17,7 +17,7 @@ from tests.proxy import Proxy
 GAP = 0.05
 
 
-@pytest.mark.alone
+@pytest.mark.quiet
 @asynchronous
 async def test_the_loop_is_never_blocked(proxy: Proxy, proxy_url: str, queue_name: str) -> None:
     """R05: every call against a server that has stopped to answer, and then goes on."""
@@ -55,7 +55,7 @@ async def test_the_loop_is_never_blocked(proxy: Proxy, proxy_url: str, queue_nam
         assert ticker.worst < GAP
 
 
-@pytest.mark.alone
+@pytest.mark.quiet
 @asynchronous
 async def test_the_loop_goes_on_under_load(url: str, queue_name: str) -> None:
     async with aio.connect(url) as conn, conn.queue(queue_name) as queue:

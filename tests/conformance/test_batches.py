@@ -509,6 +509,7 @@ def test_a_job_keeps_no_text_of_its_neighbours(queue: cwist_jq.Queue) -> None:
     queue.ack_many(jobs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settle", ["ack_many", "nack_many", "release_many"])
 def test_a_lost_lease_among_others_is_told(
     make_queue: MakeQueue, observer: Observer, queue_name: str, settle: str

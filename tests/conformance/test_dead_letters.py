@@ -144,6 +144,7 @@ def test_letters_that_come_and_go_between_pages_shift_no_others(
     assert rest == [one for one in order if one != order[5]] + (new if oldest_first else [])
 
 
+@pytest.mark.slow
 def test_many_letters(queue: cwist_jq.Queue) -> None:
     queue.enqueue_many([b"%d" % number for number in range(2500)])
     ids = []

@@ -18,6 +18,7 @@ from tests.waiting import PATIENCE, Background, eventually
 LATE = 0.9
 
 
+@pytest.mark.slow
 def test_a_delayed_job_comes_once_and_at_its_time(
     make_queue: MakeQueue, observer: Observer, queue_name: str
 ) -> None:
@@ -109,6 +110,7 @@ def test_all_or_none_with_delays(
     assert observer.leftovers(queue_name) == []
 
 
+@pytest.mark.slow
 def test_jobs_that_are_due_together_come_once_each(
     make_queue: MakeQueue, observer: Observer, queue_name: str
 ) -> None:

@@ -50,6 +50,7 @@ def _finish(queue: cwist_jq.Queue, observer: Observer, name: str, seen: dict[str
     assert observer.leftovers(name) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["claim", "claim_many", "ack_and_claim"])
 def test_an_interrupted_claim_loses_no_job_and_no_attempt(
     make_queue: MakeQueue, observer: Observer, queue_name: str, signals: _Signals, how: str

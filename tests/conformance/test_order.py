@@ -63,6 +63,7 @@ def test_a_due_job_is_claimed_before_much_later_ones(make_queue: MakeQueue) -> N
     assert [job.payload for job in drain(queue, 2)] == [b"first", b"second"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["due", "lapsed"])
 def test_a_backlog_comes_back_before_much_later_jobs(make_queue: MakeQueue, how: str) -> None:
     """Ninety jobs at one moment, and nobody claims meanwhile."""
@@ -78,6 +79,7 @@ def test_a_backlog_comes_back_before_much_later_jobs(make_queue: MakeQueue, how:
     assert order == [b"old"] * 90 + [b"new"]
 
 
+@pytest.mark.slow
 def test_returned_jobs_do_not_starve_under_load(make_queue: MakeQueue) -> None:
     """A queue that is never empty: expired and due jobs are claimed in time all the same."""
     visibility = 0.4

@@ -64,6 +64,7 @@ def test_claimed_jobs_are_not_touched(
     assert queue.dead_count() == 1
 
 
+@pytest.mark.slow
 def test_a_blocked_claim_waits_on(make_queue: MakeQueue, observer: Observer) -> None:
     """Within a second it brings nothing more; after the resumption it goes on by itself."""
     queue, worker = make_queue(), make_queue()

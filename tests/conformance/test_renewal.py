@@ -34,6 +34,7 @@ HOW: dict[str, Callable[[MakeQueue], cwist_jq.Job]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", HOW)
 def test_a_handler_of_ten_leases_runs_once(
     make_queue: MakeQueue, observer: Observer, queue_name: str, how: str
@@ -68,6 +69,7 @@ with cwist_jq.connect(sys.argv[1]) as conn:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.engine("redis", "nats")
 def test_a_handler_that_holds_the_interpreter_lock_keeps_its_lease(
     make_queue: MakeQueue, observer: Observer, queue_name: str, url: str
@@ -106,6 +108,7 @@ def test_the_lock_is_really_held() -> None:
     assert not [moment for moment in moments if start + 0.05 < moment < start + 0.25]
 
 
+@pytest.mark.slow
 def test_many_jobs_are_kept(make_queue: MakeQueue, observer: Observer, queue_name: str) -> None:
     """D06: those of a batch that wait for their turn, too."""
     queue = make_queue(visibility_timeout=VISIBILITY, auto_renew=True)
@@ -120,6 +123,7 @@ def test_many_jobs_are_kept(make_queue: MakeQueue, observer: Observer, queue_nam
     assert observer.leftovers(queue_name) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["drop", "close"])
 def test_a_job_that_is_given_up_comes_back(
     make_queue: MakeQueue, queue_name: str, end: str
@@ -151,6 +155,7 @@ def test_a_killed_worker_renews_nothing(make_queue: MakeQueue, queue_name: str, 
     job.ack()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["ack", "nack", "release"])
 def test_the_end_of_a_renewed_job(
     make_queue: MakeQueue, observer: Observer, queue_name: str, end: str

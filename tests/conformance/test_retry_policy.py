@@ -43,6 +43,7 @@ def test_a_fixed_delay_stays(make_queue: MakeQueue) -> None:
     assert all(0.15 < gap < 0.2 + LATE for gap in _gaps(queue, 4))
 
 
+@pytest.mark.slow
 def test_jitter_spreads_what_failed_together(make_queue: MakeQueue) -> None:
     """T02: up to the share is taken off, never more, and nothing is added."""
     queue = make_queue(retry_delay=2.0, retry_jitter=0.75)

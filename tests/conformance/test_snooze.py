@@ -22,6 +22,7 @@ from tests.observers import Observer
 LATE = 0.9
 
 
+@pytest.mark.slow
 def test_a_job_that_is_put_off_comes_later_and_spends_nothing(
     make_queue: MakeQueue, observer: Observer, queue_name: str
 ) -> None:

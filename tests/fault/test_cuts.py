@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import cwist_jq
-from tests.fault.support import drain, leftovers, must_claim
+from tests.fault.support import cut_points, drain, leftovers, must_claim
 from tests.proxy import DOWN, UP, Proxy
 from tests.waiting import eventually
 
@@ -52,12 +52,6 @@ ENDS = [
     _End("release", lambda job: job.release()),
     _End("dead", lambda job: job.nack(reason="the end"), max_retries=1),
 ]
-
-
-def _points(total: int, count: int = POINTS) -> list[int]:
-    """Where to cut: the ends, and between them evenly."""
-    inner = {round(total * step / (count - 3)) for step in range(count - 2)}
-    return sorted(inner | {0, 1, max(total - 1, 0)})
 
 
 def _measure(proxy: Proxy, queue: Any, end: _End, direction: str) -> int:
@@ -114,7 +108,7 @@ def test_a_cut_leaves_nothing_behind(
     assert total > 0
     warm = {letter.payload for letter in observer.dead(queue_name)}
     drain(steady, observer)
-    points = _points(total)
+    points = cut_points(total, POINTS)
     good = _cut_each(proxy, queue, end, points, direction)
     drained = Counter(drain(steady, observer))
     letters = Counter(letter.payload for letter in observer.dead(queue_name))
@@ -158,7 +152,7 @@ def test_a_cut_without_a_second_try_leaves_nothing_behind(
     options = end.options(LONG_VISIBILITY)
     queue = open_queue(proxy_url, queue_name, operation_timeout=0.15, **options)
     steady = make_queue(**options)
-    points = _points(_measure(proxy, queue, end, UP), FEW_POINTS)
+    points = cut_points(_measure(proxy, queue, end, UP), FEW_POINTS)
     drain(steady, observer)
     before = len(observer.dead(queue_name))
     jobs = []
@@ -210,7 +204,7 @@ def test_a_cut_enqueue_is_stored_once_or_not(
     proxy.forget()
     queue.enqueue(b"measure")
     total = sum(len(piece.data) for piece in proxy.pieces(direction))
-    points = _points(total)
+    points = cut_points(total, POINTS)
     stored, unknown = {b"first", b"measure"}, set()
     for point in points:
         payload = b"cut after %d" % point

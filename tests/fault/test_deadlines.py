@@ -13,7 +13,7 @@ import pytest
 
 from tests.fault.support import blocked_claim, took
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.quiet
 
 _BURN = "while True: pass"
 

@@ -12,7 +12,7 @@ import cwist_jq
 from tests.fault.support import blocked_claim, must_claim, took
 from tests.waiting import eventually
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.quiet
 
 
 @pytest.mark.parametrize("one_way", [0.1, 0.2], ids=["200ms", "400ms"])

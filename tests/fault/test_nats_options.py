@@ -15,7 +15,7 @@ from cwist_jq import Item
 from tests.fault.support import cut_points, drain, leftovers, must_claim, results_of
 from tests.proxy import DOWN, UP, Proxy
 
-pytestmark = [pytest.mark.engine("nats"), pytest.mark.servers("all"), pytest.mark.slow]
+pytestmark = [pytest.mark.engine("nats"), pytest.mark.servers("all")]
 
 POINTS = 20
 FEW = 8

@@ -38,6 +38,7 @@ def test_sockets_are_not_inherited(start: _Start, engine: str, proxy: Any, proxy
     eventually(lambda: proxy.connections == 0, 2.0)
 
 
+@pytest.mark.slow
 @pytest.mark.servers("all")
 def test_a_storm_of_signals(start: _Start, url: str, queue_name: str) -> None:
     """F04: no failure, and the deadline is kept."""

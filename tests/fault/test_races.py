@@ -58,6 +58,7 @@ def test_each_job_ends_acked_or_dead_never_both(
     assert leftovers(observer, queue_name, dead=len(dead)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.servers("all")
 def test_expired_jobs_are_given_to_one_worker_each(
     make_queue: Callable[..., Any], observer: Any, queue_name: str

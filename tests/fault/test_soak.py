@@ -17,7 +17,7 @@ from tests.fault import soak
 from tests.fault.support import leftovers
 from tests.waiting import eventually
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.quiet
 
 JOBS = 20_000
 PRODUCERS = 4

@@ -121,6 +121,7 @@ def test_every_method_after_close(url: str, connect: Callable[..., Any], queue_n
         conn.queue(queue_name)
 
 
+@pytest.mark.slow
 @pytest.mark.servers("all")
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 @pytest.mark.parametrize("order", list(itertools.permutations(["conn", "queue", "job"])))

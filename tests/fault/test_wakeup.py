@@ -13,7 +13,7 @@ import pytest
 
 from tests.fault.support import blocked_claim, must_claim
 
-pytestmark = pytest.mark.alone
+pytestmark = [pytest.mark.quiet, pytest.mark.slow]
 
 SAMPLES = 100
 QUEUES = 10

@@ -56,6 +56,7 @@ def test_a_blocked_claim_gets_the_next_job(
     assert leftovers(observer, queue.name) == []
 
 
+@pytest.mark.slow
 @pytest.mark.servers("all")
 def test_what_is_enqueued_afterwards_is_all_claimed(
     queue: Any, observer: Any, wipe: Callable[[], None]
@@ -70,6 +71,7 @@ def test_what_is_enqueued_afterwards_is_all_claimed(
     assert leftovers(observer, queue.name) == []
 
 
+@pytest.mark.slow
 @pytest.mark.servers("all")
 def test_a_claimed_job_cannot_be_acked_wrongly(
     make_queue: Callable[..., Any], observer: Any, wipe: Callable[[], None], how: str

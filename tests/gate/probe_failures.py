@@ -28,10 +28,10 @@ def test_beside_others(where: str) -> None:
         os.abort()
 
 
-@pytest.mark.alone
-def test_alone() -> None:
-    if os.environ["PROBE"] in ("once", "once-alone"):
-        _fail_once("alone")
+@pytest.mark.quiet
+def test_quiet() -> None:
+    if os.environ["PROBE"] == "once":
+        _fail_once("quiet")
 
 
 @pytest.mark.parametrize("number", range(30))

@@ -20,6 +20,7 @@ pytestmark = pytest.mark.servers("all")
 VISIBILITY = 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sleep", "async-sleep", "spin", "child-sleep", "child-spin"])
 def test_a_long_handler_runs_once(
     url: str,
