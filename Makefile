@@ -118,7 +118,7 @@ check-tsan: | setup
 check-valgrind: | setup
 	@echo "check: C tests under valgrind"
 	@.ci/build-c build/valgrind "-DCWIST_JQ_TEST_WRAPPER=$(VALGRIND)"
-	@$(PY) -m tests.run_c build/valgrind --jobs 3
+	@$(PY) -m tests.run_c build/valgrind --jobs 4
 
 check-man: | setup
 	@echo "check: man pages"

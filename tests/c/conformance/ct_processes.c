@@ -112,11 +112,11 @@ static void a_program_may_end_with_leases_kept(void)
     pid_t child = fork();
     if (child == 0) {
         (void)alarm(10);
-        cwist_job_conn_t *conn = harness_connect();
         cwist_job_queue_t *queue =
-            harness_queue(conn, (cwist_job_queue_opts_t){.visibility_timeout_ms = 30});
+            harness_open_ext((cwist_job_queue_opts_t){.visibility_timeout_ms = 30},
+                             (cwist_job_queue_ext_opts_t){.auto_renew = true});
         CHECK_OK(cwist_job_queue_enqueue(queue, "x", 1, NULL));
-        CHECK_OK(cwist_job_queue_renew(queue, harness_claim(queue)));
+        (void)harness_claim(queue);
         harness_pass_ms(105); /* an extension every 10 ms */
         exit(0);
     }
