@@ -3,7 +3,7 @@
 PY := .venv/bin/python
 SERVERS ?= all
 # Most tests wait more than they work: more of them at once than there are processors.
-WORKERS ?= 6
+WORKERS ?= 8
 # tests/install needs a wheel, so it has a target of its own.
 SUITE := --ignore tests/install tests
 JOBS ?= $(shell nproc 2>/dev/null || echo 1)
@@ -116,9 +116,9 @@ check-tsan: | setup
 	@$(TSAN_ENV) $(PY) -m tests.run_c build/tsan-$(SANITIZER_CC) --label tsan --jobs 3
 
 check-valgrind: | setup
-	@echo "check: C tests under valgrind"
+	@echo "check: C tests without narrow time limits under valgrind"
 	@.ci/build-c build/valgrind "-DCWIST_JQ_TEST_WRAPPER=$(VALGRIND)"
-	@$(PY) -m tests.run_c build/valgrind --jobs 4
+	@$(PY) -m tests.run_c build/valgrind --label memcheck --jobs 2
 
 check-man: | setup
 	@echo "check: man pages"
