@@ -48,9 +48,6 @@ class _Waiter:
         self.deadline = math.inf if for_ever else time.monotonic() + timeout_ms / 1000
         self.number = 0
 
-    def __lt__(self, other: _Waiter) -> bool:
-        return (self.deadline, self.number) < (other.deadline, other.number)
-
 
 class Claims:
     """Claims jobs of one queue for all tasks that wait, of any loop."""
@@ -65,8 +62,10 @@ class Claims:
         self._queue = queue
         self._hand_back = hand_back
         self._change = threading.Condition(threading.Lock())
-        self._waiters: dict[_Waiter, None] = {}  # in the order in which they came
-        self._ends: list[_Waiter] = []  # a heap of those that do not wait for ever, and of former
+        self._waiters: dict[int, _Waiter] = {}  # by number: in the order in which they came
+        # A heap: deadline and number of those that do not wait for ever, and of former ones. It
+        # holds no ticket, so that no job is kept alive that its task has dropped.
+        self._ends: list[tuple[float, int]] = []
         self._demand = 0  # jobs that are waited for
         self._newest = 0  # the number of the waiter that came last
         self._thread: threading.Thread | None = None
@@ -96,14 +95,15 @@ class Claims:
             if self._closed:
                 raise Closed(f"the queue {self._queue.name} is closed")
             self._newest = waiter.number = self._newest + 1
-            self._waiters[waiter] = None
+            self._waiters[waiter.number] = waiter
             self._demand += waiter.most
             if waiter.deadline != math.inf:
                 if len(self._ends) > 2 * len(self._waiters) + 64:
-                    self._ends = [one for one in self._waiters if one.deadline != math.inf]
+                    waiters = self._waiters.values()
+                    self._ends = [(w.deadline, w.number) for w in waiters if w.deadline != math.inf]
                     heapq.heapify(self._ends)
                 else:
-                    heapq.heappush(self._ends, waiter)
+                    heapq.heappush(self._ends, (waiter.deadline, waiter.number))
             if waiter.deadline < self._until:
                 self._stale = True
             if self._thread is None:
@@ -122,20 +122,18 @@ class Claims:
             self._demand = 0
             raise
 
-    def _remove(self, waiter: _Waiter) -> bool:
-        """Takes a waiter off. The lock is held."""
-        if waiter not in self._waiters:
-            return False
-        del self._waiters[waiter]
+    def _remove(self, waiter: _Waiter) -> None:
+        """Takes a waiter off, if it is still there. The lock is held."""
+        if self._waiters.pop(waiter.number, None) is None:
+            return
         self._demand -= waiter.most
         if self._demand < self._asked:
             self._stale = True
-        return True
 
     def interrupt(self, error: Error) -> None:
         """Raises an error of this kind in all tasks that wait."""
         with self._change:
-            waiters = list(self._waiters)
+            waiters = list(self._waiters.values())
             for waiter in waiters:
                 self._remove(waiter)
         post([(waiter.ticket, error.again()) for waiter in waiters])
@@ -185,11 +183,11 @@ class Claims:
 
     def _end(self) -> float:
         """When the first of the waiters has waited its time; not soon after another one had."""
-        while self._ends and self._ends[0] not in self._waiters:
+        while self._ends and self._ends[0][1] not in self._waiters:
             heapq.heappop(self._ends)
         if not self._ends:
             return math.inf
-        first = self._ends[0].deadline
+        first = self._ends[0][0]
         return first if first <= time.monotonic() else max(first, self._told + TOGETHER)
 
     def _wanted(self) -> bool:
@@ -225,7 +223,7 @@ class Claims:
 
     def _share(self, jobs: list[Job]) -> list[Answer]:
         """Gives the longest waiters a job each, and the first what is left. The lock is held."""
-        lucky = [waiter for waiter, _ in zip(self._waiters, jobs)]
+        lucky = [waiter for waiter, _ in zip(self._waiters.values(), jobs)]
         shares = [[job] for job in jobs[: len(lucky)]]
         left = jobs[len(lucky) :]
         for waiter, share in zip(lucky, shares):
@@ -248,15 +246,19 @@ class Claims:
         now = time.monotonic()
         gone = []
         later = []
-        while self._ends and (self._ends[0].deadline <= now or self._ends[0] not in self._waiters):
-            waiter = heapq.heappop(self._ends)
-            if waiter.number > self._asked_for:
-                later.append(waiter)
-            elif self._remove(waiter):
+        while self._ends and (self._ends[0][0] <= now or self._ends[0][1] not in self._waiters):
+            deadline, number = heapq.heappop(self._ends)
+            waiter = self._waiters.get(number)
+            if waiter is None:
+                continue
+            if number > self._asked_for:
+                later.append((deadline, number))
+            else:
+                self._remove(waiter)
                 gone.append(waiter)
                 self._told = now
-        for waiter in later:
-            heapq.heappush(self._ends, waiter)
+        for end in later:
+            heapq.heappush(self._ends, end)
         return gone
 
     def _fail(self, error: Error) -> None:

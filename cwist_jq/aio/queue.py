@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from functools import partial
+from operator import methodcaller
 from typing import TYPE_CHECKING
 
 import cwist_jq
@@ -69,9 +70,10 @@ class Queue:
         self._forks = forks()
         self._closing = Closing()
         self._enqueues = Gatherer(self._threads, partial(store, queue), size)
-        self._acks = Gatherer(self._threads, partial(settle, cwist_jq.Job.ack, queue.ack_many))
+        # By name: a job with a large payload has its own way.
+        self._acks = Gatherer(self._threads, partial(settle, methodcaller("ack"), queue.ack_many))
         self._releases = Gatherer(
-            self._threads, partial(settle, cwist_jq.Job.release, queue.release_many)
+            self._threads, partial(settle, methodcaller("release"), queue.release_many)
         )
         self._claims = Claims(queue, self._releases.send_surely)
         self._change = threading.Condition(threading.Lock())

@@ -9,9 +9,12 @@ import time
 import pytest
 
 import cwist_jq
-from cwist_jq import aio
+from cwist_jq import _lib, aio
 from tests.aio.support import asynchronous, claim, eventually, no_job, opened
 from tests.observers import Observer
+
+#: More than is copied when a job comes.
+LARGE = b"x" * 100_000
 
 
 @asynchronous
@@ -188,3 +191,32 @@ async def test_threads_end_when_nobody_needs_them(
 
 def _of_ours() -> int:
     return sum(thread.name.startswith("cwist_jq") for thread in threading.enumerate())
+
+
+@asynchronous
+async def test_a_dropped_job_is_kept_by_nobody(url: str, queue_name: str) -> None:
+    """D02: no payload stays in memory, and no lease is renewed, for a job that is forgotten."""
+    async with opened(url, queue_name, visibility_timeout=0.5, auto_renew=True) as queue:
+        await queue.enqueue_many([LARGE] * 5)
+        before = _lib.live_handles()
+        jobs = [await claim(queue)]
+        jobs += await queue.claim_many(2, 60)
+        jobs += await queue.ack_and_claim([jobs.pop(0)], 2, 60)
+        assert _lib.live_handles() > before
+        jobs.clear()
+        # Whoever made the claim may be about to forget it.
+        await eventually(lambda: _lib.live_handles() == before)
+        assert (await claim(queue)).attempts == 2
+
+
+@asynchronous
+async def test_a_large_payload_is_there_after_the_end(url: str, queue_name: str) -> None:
+    """As with cwist_jq: what C frees with the end of a job was copied before."""
+    async with opened(url, queue_name) as queue:
+        ids = await queue.enqueue_many([LARGE] * 5)
+        jobs = [await claim(queue) for _ in ids]
+        await jobs[0].release()
+        await jobs[1].nack("no", dead=True)
+        await jobs[2].ack()
+        await queue.ack_many(jobs[3:])
+        assert [job.payload for job in jobs] == [LARGE] * 5
