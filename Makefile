@@ -17,6 +17,8 @@ DEB_SUITES ?= bookworm trixie testing
 
 # gcc or clang
 SANITIZER_CC ?= gcc
+# The labels of the C tests that valgrind watches; `memcheck` alone means the long ones too.
+MEMCHECK ?= ^memcheck$$
 ASAN_ENV := ASAN_OPTIONS=detect_leaks=1:abort_on_error=1:detect_stack_use_after_return=1 \
 	UBSAN_OPTIONS=print_stacktrace=1
 TSAN_ENV := TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:die_after_fork=0
@@ -63,7 +65,7 @@ build-c: | setup
 test: test-c test-python ## Build, then run the C tests and the Python tests on private servers
 
 test-c: build
-	@$(PY) -m tests.run_c build/c --servers $(SERVERS) --jobs 4 --again
+	@$(PY) -m tests.run_c build/c --servers $(SERVERS) --jobs 8 --again
 
 test-python: build
 	@$(PY) -m tests.run_python --workers $(WORKERS) $(SUITE)
@@ -108,17 +110,17 @@ check-clang: | setup
 check-asan: | setup
 	@echo "check: C tests under ASan and UBSan, $(SANITIZER_CC)"
 	@.ci/build-c build/asan-$(SANITIZER_CC) -DCWIST_JQ_SANITIZE=address,undefined -DCMAKE_C_COMPILER=$(SANITIZER_CC)
-	@$(ASAN_ENV) $(PY) -m tests.run_c build/asan-$(SANITIZER_CC) --jobs 4
+	@$(ASAN_ENV) $(PY) -m tests.run_c build/asan-$(SANITIZER_CC) --jobs 6
 
 check-tsan: | setup
 	@echo "check: thread tests under TSan, $(SANITIZER_CC)"
 	@.ci/build-c build/tsan-$(SANITIZER_CC) -DCWIST_JQ_SANITIZE=thread -DCMAKE_C_COMPILER=$(SANITIZER_CC)
-	@$(TSAN_ENV) $(PY) -m tests.run_c build/tsan-$(SANITIZER_CC) --label tsan --jobs 3
+	@$(TSAN_ENV) $(PY) -m tests.run_c build/tsan-$(SANITIZER_CC) --label tsan --jobs 4
 
 check-valgrind: | setup
 	@echo "check: C tests without narrow time limits under valgrind"
 	@.ci/build-c build/valgrind "-DCWIST_JQ_TEST_WRAPPER=$(VALGRIND)"
-	@$(PY) -m tests.run_c build/valgrind --label memcheck --jobs 2
+	@$(PY) -m tests.run_c build/valgrind --label "$(MEMCHECK)" --jobs 2
 
 check-man: | setup
 	@echo "check: man pages"
