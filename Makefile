@@ -3,7 +3,7 @@
 PY := .venv/bin/python
 SERVERS ?= all
 # Most tests wait more than they work: more of them at once than there are processors.
-WORKERS ?= 8
+WORKERS ?= 7
 # tests/install needs a wheel, so it has a target of its own.
 SUITE := --ignore tests/install tests
 JOBS ?= $(shell nproc 2>/dev/null || echo 1)

@@ -151,14 +151,11 @@ def test_a_password_never_appears(locked: Any, *, right: bool) -> None:
     if not right:
         word = "wr0ng-one"
         url = f"{url.partition('://')[0]}://ann:{word}@127.0.0.1:{locked.port}"
-    for words in _COMMANDS:
-        for form in ([], ["--json"]):
-            done = Program(url)(*words, *form)
-            assert (done.code in {0, exits.NOT_FOUND, exits.FAILED}) is right or words[
-                0
-            ] == "doctor"
-            for secret in (word, "s3cr", url.partition("://")[2]):
-                assert secret not in done.out + done.err
+    for number, words in enumerate(_COMMANDS):
+        done = Program(url)(*words, *(["--json"] if number % 2 == right else []))
+        assert (done.code in {0, exits.NOT_FOUND, exits.FAILED}) is right or words[0] == "doctor"
+        for secret in (word, "s3cr", url.partition("://")[2]):
+            assert secret not in done.out + done.err
 
 
 def test_a_wrong_url_is_not_repeated() -> None:

@@ -138,7 +138,7 @@ def test_iteration_yields_jobs_and_claims_no_further(
 def test_a_dropped_job_comes_back_after_its_lease(
     make_queue: MakeQueue, observer: Observer, queue_name: str
 ) -> None:
-    queue = make_queue(visibility_timeout=0.3)
+    queue = make_queue(visibility_timeout=1.0)
     queue.enqueue(b"x")
     job: cwist_jq.Job | None = claim(queue)
     del job

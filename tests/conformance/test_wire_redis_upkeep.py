@@ -227,7 +227,7 @@ def test_a_paused_claim_ends_at_its_deadline(
 def test_a_busy_worker_pauses_too(make_queue: MakeQueue) -> None:
     """Whose reads never find the queue empty."""
     queue, operator = make_queue(), make_queue()
-    queue.enqueue_many([b"%d" % number for number in range(1000)])
+    queue.enqueue_many([b"%d" % number for number in range(20_000)])
     jobs = queue.claim_many(1, 1)
     operator.pause()
     end = time.monotonic() + 1.0
@@ -236,7 +236,7 @@ def test_a_busy_worker_pauses_too(make_queue: MakeQueue) -> None:
     assert jobs == []
     assert queue.ack_and_claim([], 1, 0) == []
     left = queue.stats().ready
-    assert 0 < left < 1000
+    assert 0 < left < 20_000
     operator.resume()
     eventually(lambda: _claim_and_release(queue), timeout=1.0)
     assert queue.stats().ready == left

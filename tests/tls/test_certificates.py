@@ -76,7 +76,7 @@ def test_the_impostor_would_hear_the_password(
     """What the tests above rely on: it does hear what is sent to it."""
     fake = impostor("good")
     with pytest.raises(cwist_jq.Error):
-        cwist_jq.connect(_url(fake, scheme, certificates.query), operation_timeout=0.5)
+        cwist_jq.connect(_url(fake, scheme, certificates.query), operation_timeout=2.0)
     assert PASSWORD.encode() in fake.received
 
 
@@ -88,7 +88,7 @@ def test_the_name_must_be_that_of_the_url(
     assert "mismatch" in _refusal(_url(fake, scheme, certificates.query)).lower()
     assert fake.received == b""
     with pytest.raises(cwist_jq.Error):
-        cwist_jq.connect(_url(fake, scheme, certificates.query, "localhost"), operation_timeout=0.5)
+        cwist_jq.connect(_url(fake, scheme, certificates.query, "localhost"), operation_timeout=2.0)
     assert PASSWORD.encode() in fake.received
 
 

@@ -16,6 +16,7 @@ from cwist_jq import Item, _lib
 from cwist_jq import batch as batch_module
 from cwist_jq import job as job_module
 from cwist_jq import queue as queue_module
+from cwist_jq._native import ffi
 from cwist_jq.job import Job, jobs_of
 from cwist_jq.queue import Queue
 
@@ -48,7 +49,7 @@ class Library:
 
     def view(self, payload: Any) -> bytes:
         memory: Any = _lib.view(payload)
-        return b"".join(memory)
+        return ffi.buffer(memory, len(memory))[:]
 
     def enqueue_joined(
         self, queue: object, payloads: list[bytes], sizes: list[int], kind: Any, *, whole: bool
