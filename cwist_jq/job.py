@@ -61,6 +61,7 @@ class Job:
         id: The id of the job, the same in all its deliveries.
         attempts: How often it was delivered, this time included.
         headers: What the producer gave it, and on NATS what other publishers did; read-only.
+        queue: The name of its queue.
     """
 
     __slots__ = ("_batch", "_index", "_queue", "attempts", "id", "payload", "type")
@@ -72,6 +73,11 @@ class Job:
     type: str | None
     id: str
     attempts: int
+
+    @property
+    def queue(self) -> str:
+        """The name of its queue."""
+        return self._queue.name
 
     @property
     def headers(self) -> Mapping[str, str]:

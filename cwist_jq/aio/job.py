@@ -47,6 +47,11 @@ class Job:
         self._job = job
 
     @property
+    def queue(self) -> str:
+        """The name of its queue."""
+        return self._job.queue
+
+    @property
     def payload(self) -> bytes:
         """The bytes that were enqueued. One of more than 4 KB is copied when it is read first."""
         return self._job.payload

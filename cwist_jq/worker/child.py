@@ -72,7 +72,7 @@ def packed(job: Job) -> bytes:
         "id": job.id,
         "type": job.type,
         "attempts": job.attempts,
-        "queue": job._queue.name,  # noqa: SLF001 (one package)
+        "queue": job.queue,
         "headers": dict(job.headers),
     }
     return b"%b\n%b" % (json.dumps(facts).encode(), job.payload)

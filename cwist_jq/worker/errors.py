@@ -1,4 +1,4 @@
-"""What a handler raises to say what becomes of its job."""
+"""What a handler raises to say what becomes of its job, and what stands for it elsewhere."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from cwist_jq import options
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from cwist_jq.options import Duration
+    from cwist_jq.worker.outcome import Outcome
 
-__all__ = ["JobError", "Reject", "Retry", "Snooze"]
+__all__ = ["JobError", "Reject", "RemoteError", "Retry", "Snooze"]
 
 YEAR_MS = 365 * options.DAY_MS
 
@@ -78,3 +79,19 @@ class Snooze(JobError):
 
     def __str__(self) -> str:
         return f"snoozed for {self.delay}"
+
+
+class RemoteError(Exception):
+    """A handler failed in a child process, or the process ended; the text is its traceback.
+
+    Attributes:
+        outcome: What becomes of the job.
+    """
+
+    def __init__(self, text: str, outcome: Outcome) -> None:
+        """Keeps both."""
+        super().__init__(text, outcome)
+        self.outcome = outcome
+
+    def __str__(self) -> str:
+        return str(self.args[0])

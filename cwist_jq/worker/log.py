@@ -22,19 +22,18 @@ LOGGER = logging.getLogger("cwist_jq.worker")
 def _tell(
     level: int, job: Job, words: str, *more: object, error: BaseException | None = None
 ) -> None:
-    queue = job._queue.name  # noqa: SLF001 (one package)
     text = "job %s of queue %s, type %s, attempt %d, " + words
     LOGGER.log(
         level,
         text,
         job.id,
-        queue,
+        job.queue,
         job.type,
         job.attempts,
         *more,
         exc_info=error,
         extra={
-            "queue": queue,
+            "queue": job.queue,
             "job_id": job.id,
             "job_type": job.type,
             "attempt": job.attempts,

@@ -21,7 +21,9 @@ class Middleware:
 
     Its methods are called where the handler runs: in its thread and its context, or on the loop;
     for handlers in child processes they are called in this process. For an async handler they may
-    be coroutines. Those of the first middleware are outermost.
+    be coroutines. Those of the first middleware are outermost. Each before() that has returned is
+    followed by one after() or failed(), also when its child process ended before the handler began
+    and the job waits for another one.
     """
 
     def before(self, job: Job) -> Awaitable[None] | None:

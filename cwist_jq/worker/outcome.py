@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cwist_jq.job import REASON_MAX, reason_of
-from cwist_jq.worker.errors import Reject, Retry, Snooze
+from cwist_jq.worker.errors import Reject, RemoteError, Retry, Snooze
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,6 +58,8 @@ def _reason(error: Retry | Reject) -> str:
 
 def outcome_of(error: BaseException) -> Outcome:
     """What an exception of a handler says."""
+    if isinstance(error, RemoteError):
+        return error.outcome
     if isinstance(error, Snooze):
         return Outcome(RELEASE, _seconds(error.delay))
     if isinstance(error, Retry):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+from contextvars import copy_context
 from time import monotonic, perf_counter
 
 from cwist_jq.worker import log
+from cwist_jq.worker.errors import RemoteError
 from cwist_jq.worker.lane import Lane
-from cwist_jq.worker.outcome import NACK, Outcome, outcome_of
+from cwist_jq.worker.outcome import NACK, RELEASE, Outcome, outcome_of
 from cwist_jq.worker.process import Gone, Process
 from cwist_jq.worker.ready import Seat
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from cwist_jq.worker.child import Addresses
     from cwist_jq.worker.middleware import Hooks
 
-__all__ = ["ProcessLane", "RemoteError"]
+__all__ = ["ProcessLane"]
 
 # How often an idle child is looked at, to replace one that has died.
 LOOK_S = 1.0
@@ -29,10 +31,6 @@ PAUSE_S = 0.1
 PAUSE_MOST_S = 5.0
 # How long children that are told to end may take.
 END_S = 2.0
-
-
-class RemoteError(Exception):
-    """A handler failed in a child process, or the process ended; the text is its traceback."""
 
 
 class ProcessLane(Lane):
@@ -121,7 +119,7 @@ class ProcessLane(Lane):
         self.pace.note(seconds)
         if told:
             outcome = Outcome(told["end"], told["delay"], told["reason"])
-            self._failed(job, outcome, RemoteError(told["trace"] or told["reason"]))
+            self._failed(job, outcome, RemoteError(told["trace"] or told["reason"], outcome))
             return
         if self._hooks:
             self._hooks.after(job)
@@ -132,11 +130,15 @@ class ProcessLane(Lane):
     def _interrupted(self, process: Process, job: Job, gone: Gone) -> None:
         """A child has ended. If it had not begun with the job, another one is to have it."""
         if not process.began:
+            if self._hooks:
+                words = f"the process ended before the handler began: {gone}"
+                self._hooks.failed(job, RemoteError(words, Outcome(RELEASE)))
             self.ready.put_back(job)
             self.ready.wake(1)
             return
         reason = f"the process that ran the handler ended: {gone}"
-        self._failed(job, Outcome(NACK, None, reason), RemoteError(reason))
+        outcome = Outcome(NACK, None, reason)
+        self._failed(job, outcome, RemoteError(reason, outcome))
 
     def _failed(self, job: Job, outcome: Outcome, error: BaseException) -> None:
         log.ended(job, outcome, error)
@@ -187,7 +189,7 @@ class _Keeper(threading.Thread):
                 process.look()
                 continue
             try:
-                lane.run(process, job)
+                copy_context().run(lane.run, process, job)  # as in threads, for the middleware
             finally:
                 seat.job = job = None
 
