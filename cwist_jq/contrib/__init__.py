@@ -1,0 +1,1 @@
+"""Links to other libraries, each imported only when asked for."""
