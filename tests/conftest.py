@@ -50,6 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "engine(*names): run only on these engines",
         "servers(which): 'all' kinds of server, or only the 'pinned' one",
         "needs_server: looks at what a server keeps, or meets other processes there",
+        "plain: looks at what cwist_jq.aio has in a way of its own",
         "quiet: measures time or needs processors; runs after the others, two at a time",
     ):
         config.addinivalue_line("markers", line)

@@ -1,6 +1,6 @@
 """Runs the Python tests. What failed is run once more, alone: a busy machine breaks time limits.
 
-    python -m tests.run_python [--workers N] [PYTEST-ARGUMENT…]
+    python -m tests.run_python [--workers N] [--api aio] [PYTEST-ARGUMENT…]
 
 First N tests run at once, then those that are marked `quiet`, at most two at a time. A test that
 fails is named and run again when the others are done; it fails the run when it fails again. What
@@ -79,12 +79,12 @@ def _pytest(arguments: Sequence[str]) -> tuple[int, dict[str, bool]]:
         return code, json.loads(file.read_text()) if file.exists() else {}
 
 
-def _again(failed: Sequence[str]) -> bool:
+def _again(failed: Sequence[str], how: Sequence[str]) -> bool:
     """Runs the tests again, one at a time; true when all pass now."""
     _say(f"RUN AGAIN, ALONE: {len(failed)} that failed")
     for name in failed:
         _say(f"  {name}")
-    code, still = _pytest(failed)
+    code, still = _pytest([*how, *failed])
     for name in failed:
         _say(f"{'FAILED TWICE' if name in still else 'PASSED ONLY ALONE'}: {name}")
     return code == 0
@@ -94,18 +94,20 @@ def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.run_python", description=__doc__)
     parser.add_argument("--workers", type=int, default=4, help="how many tests at once")
+    parser.add_argument("--api", help="what the conformance tests run through")
     options, arguments = parser.parse_known_args()
+    how = [] if options.api is None else ["--api", options.api]
     failed: dict[str, bool] = {}
     good = True
     _say(f"pytest, {options.workers} tests at once, then those that need a quiet machine")
     for workers, which in ((options.workers, "not quiet"), (min(options.workers, 2), "quiet")):
-        code, now = _pytest(["-n", str(workers), "-m", which, *arguments])
+        code, now = _pytest(["-n", str(workers), "-m", which, *how, *arguments])
         # A 1 says that tests failed, and then there are such.
         good = good and (code == 0 or (code == 1 and bool(now)))
         failed.update(now)
     if not good or not all(failed.values()) or len(failed) > _MOST:
         return 1
-    return 0 if not failed or _again(list(failed)) else 1
+    return 0 if not failed or _again(list(failed), how) else 1
 
 
 if __name__ == "__main__":

@@ -497,6 +497,7 @@ def test_what_failed_is_named_by_its_place_among_all(queue: cwist_jq.Queue) -> N
         queue.ack_many([*jobs, jobs[0]])
 
 
+@pytest.mark.plain
 def test_a_job_keeps_no_text_of_its_neighbours(queue: cwist_jq.Queue) -> None:
     """What Python has copied is freed in C, however long one job of the claim is kept."""
     queue.enqueue_many([b"x" * 4096] * 3)

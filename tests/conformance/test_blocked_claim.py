@@ -118,9 +118,9 @@ def test_all_jobs_of_a_killed_worker_reach_a_blocked_claim(
 def test_a_pull_of_a_closed_claim_catches_nothing(make_queue: MakeQueue) -> None:
     """R10: what a claim that was closed or interrupted asked for must not swallow a job."""
     first, second = make_queue(), make_queue()
-    for end in (cwist_jq.Queue.interrupt, cwist_jq.Queue.close):
+    for end in (first.interrupt, first.close):
         with _blocked(first) as waiting:
-            end(first)
+            end()
             with pytest.raises((cwist_jq.Interrupted, cwist_jq.Closed)):
                 waiting.result()
         second.enqueue(b"x")

@@ -51,6 +51,7 @@ def _finish(queue: cwist_jq.Queue, observer: Observer, name: str, seen: dict[str
 
 
 @pytest.mark.slow
+@pytest.mark.plain  # asyncio.run() has its own way with Ctrl-C
 @pytest.mark.parametrize("how", ["claim", "claim_many", "ack_and_claim"])
 def test_an_interrupted_claim_loses_no_job_and_no_attempt(
     make_queue: MakeQueue, observer: Observer, queue_name: str, signals: _Signals, how: str
