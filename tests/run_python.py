@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 #: Names the file into which a run of pytest writes what failed.
 _VARIABLE = "CWIST_TEST_FAILURES"
+#: What pytest says when no test was chosen.
+_NONE = 5
 #: More failures than this in the two runs together have another cause than the load.
 _MOST = 20
 
@@ -99,13 +101,15 @@ def main() -> int:
     how = [] if options.api is None else ["--api", options.api]
     failed: dict[str, bool] = {}
     good = True
+    codes = []
     _say(f"pytest, {options.workers} tests at once, then those that need a quiet machine")
     for workers, which in ((options.workers, "not quiet"), (min(options.workers, 2), "quiet")):
         code, now = _pytest(["-n", str(workers), "-m", which, *how, *arguments])
         # A 1 says that tests failed, and then there are such.
-        good = good and (code == 0 or (code == 1 and bool(now)))
+        good = good and (code in (0, _NONE) or (code == 1 and bool(now)))
+        codes.append(code)
         failed.update(now)
-    if not good or not all(failed.values()) or len(failed) > _MOST:
+    if not good or set(codes) == {_NONE} or not all(failed.values()) or len(failed) > _MOST:
         return 1
     return 0 if not failed or _again(list(failed), how) else 1
 

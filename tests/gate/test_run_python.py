@@ -14,11 +14,11 @@ from tests import servers
 _PROBE = "tests/gate/probe_failures.py"
 
 
-def _run(tmp_path: Path, probe: str, strict: str = "1") -> tuple[int, list[str]]:
+def _run(tmp_path: Path, probe: str, strict: str = "1", *more: str) -> tuple[int, list[str]]:
     """Runs the probe; the exit code and the runner's own lines."""
     workers = "1" if probe == "crash" else "0"  # 0: in pytest's own process, which starts sooner
     done = subprocess.run(
-        [sys.executable, "-m", "tests.run_python", "--workers", workers, _PROBE],
+        [sys.executable, "-m", "tests.run_python", "--workers", workers, *more, _PROBE],
         cwd=servers.ROOT,
         env={
             **os.environ,
@@ -48,6 +48,10 @@ def test_what_fails_once_is_named_and_passes(tmp_path: Path) -> None:
     passed = [line for line in lines if line.startswith(f"test: PASSED ONLY ALONE: {_PROBE}::")]
     assert len(passed) == 3
     assert len(lines) == 1 + 2 * 3
+
+
+def test_a_run_without_tests_fails(tmp_path: Path) -> None:
+    assert _run(tmp_path, "", "1", "-k", "no_test_has_this_name") == (1, [])
 
 
 def test_what_fails_twice_fails(tmp_path: Path) -> None:
