@@ -54,6 +54,11 @@ def spin(data: Any, job: Any) -> None:
     _write(data, "end", job)
 
 
+async def async_spin(data: Any, job: Any) -> None:
+    """Holds up the loop as well."""
+    spin(data, job)
+
+
 def fail(data: Any, job: Any) -> None:
     _write(data, "begin", job)
     raise ValueError("this handler fails")
@@ -65,6 +70,7 @@ FUNCTIONS = {
     "segfault": segfault,
     "exit": leave,
     "spin": spin,
+    "async-spin": async_spin,
     "fail": fail,
 }
 
@@ -75,7 +81,7 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s %(message)s")
     worker = Worker(url, ast.literal_eval(queues), **ast.literal_eval(options))
     for kind, function in FUNCTIONS.items():
-        if kind != "async-sleep" or not worker._processes:
+        if not (asyncio.iscoroutinefunction(function) and worker._processes):
             worker.handler(kind)(function)
     worker.run()
 
