@@ -179,14 +179,14 @@ def test_the_folders_of_the_libraries_are_those_of_the_script() -> None:
 
 
 def test_a_tool_has_one_version() -> None:
-    """Also when two lists name it."""
+    """Also when two lists name it. With a marker that is for the Pythons which it means."""
     pins: dict[str, set[str]] = {}
     for path in [*ROOT.glob("packaging/*.txt"), ROOT / "tests" / "requirements.txt"]:
         for line in path.read_text("utf-8").splitlines():
             if line and not line.startswith(("#", "-r ")):
                 pin = re.fullmatch(r"([\w.-]+)==([\w.]+)(; .*)?", line)
                 assert pin is not None, f"{path.name}: {line}"
-                pins.setdefault(pin[1], set()).add(pin[2])
+                pins.setdefault(f"{pin[1]}{pin[3] or ''}", set()).add(pin[2])
     assert all(len(versions) == 1 for versions in pins.values()), pins
 
 
