@@ -6,6 +6,7 @@ import os
 import threading
 from typing import Any
 
+from django.apps import apps
 from django.db import connection
 
 from cwist_jq.contrib.django.tasks_api import task
@@ -58,6 +59,7 @@ def query() -> None:
 
 @task
 def write(path: str, word: str) -> None:
+    apps.check_models_ready()  # in a child process, too
     with open(path, "a", encoding="utf-8") as file:
         file.write(f"{word} {os.getpid()}\n")
 

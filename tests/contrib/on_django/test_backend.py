@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from asgiref.sync import sync_to_async
 from django.core import checks
 from django.core.exceptions import ImproperlyConfigured
 from django.db import transaction
@@ -23,6 +24,7 @@ from cwist_jq.contrib.django import DurableBackend, connections
 from cwist_jq.contrib.django.tasks_api import InvalidTask, TaskResultStatus, task_backends
 from tests import servers
 from tests.contrib.on_django import tasks
+from tests.waiting import PATIENCE
 
 PATH = "tests.contrib.on_django.tasks"
 
@@ -68,6 +70,27 @@ def test_aenqueue(store: str, signals: list[Any]) -> None:
     assert stats(store).ready == 20
     assert len({result.id for result in results}) == 20
     assert [name for name, _ in signals] == ["task_enqueued READY"] * 20
+
+
+def test_aenqueue_holds_up_no_other_code(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Django's synchronous code shares one thread, which is not the one that waits for a server."""
+    begun, go = threading.Event(), threading.Event()
+    enqueue = cwist_jq.Queue.enqueue
+
+    def slow(*arguments: Any, **options: Any) -> str:
+        begun.set()
+        assert go.wait(PATIENCE)
+        return enqueue(*arguments, **options)
+
+    async def both() -> Any:
+        stored = asyncio.ensure_future(tasks.note.aenqueue())
+        await asyncio.to_thread(begun.wait, PATIENCE)
+        await asyncio.wait_for(sync_to_async(go.set)(), PATIENCE / 2)
+        return await stored
+
+    monkeypatch.setattr(cwist_jq.Queue, "enqueue", slow)
+    assert asyncio.run(both()).id
+    assert stats(store).ready == 1
 
 
 def test_a_receiver_that_fails_fails_no_enqueue(store: str, signals: list[Any]) -> None:

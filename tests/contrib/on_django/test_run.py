@@ -90,6 +90,18 @@ def test_what_a_task_decides(store: str, seen: list[Any], signals: list[Any]) ->
     ]
 
 
+def test_a_snooze_on_the_last_attempt(
+    store: str, use: Callable[..., None], seen: list[Any], signals: list[Any]
+) -> None:
+    """It spends none, so the task has not failed."""
+    use(store, max_retries=1)
+    tasks.snooze.enqueue()
+    assert run_all(store) == []
+    assert [name for name, _ in signals if name.startswith("task_finished")] == [
+        "task_finished SUCCESSFUL"
+    ]
+
+
 def test_a_receiver_that_fails_makes_nothing_run_again(
     store: str, seen: list[Any], signals: list[Any]
 ) -> None:
