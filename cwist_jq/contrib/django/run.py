@@ -30,7 +30,6 @@ from cwist_jq.contrib.django.tasks_api import (
     task_started,
 )
 from cwist_jq.worker import Reject, Snooze
-from cwist_jq.worker.child import RemoteJob
 
 __all__ = ["run_job"]
 
@@ -67,10 +66,9 @@ def _task(job: Any, backend: str) -> Task:
     found = import_string(job.type or "")
     if not isinstance(found, Task):
         raise TypeError(f"{job.type} is a {type(found).__name__}, not a task")
-    queue = job.queue if isinstance(job, RemoteJob) else job._queue.name  # noqa: SLF001 (one package)
     if isinstance(found, DurableTask):
-        return found.using(queue_name=queue, backend=backend, headers=job.headers)
-    return found.using(queue_name=queue, backend=backend)
+        return found.using(queue_name=job.queue, backend=backend, headers=job.headers)
+    return found.using(queue_name=job.queue, backend=backend)
 
 
 def _result(call: Call, job: Any) -> TaskResult:
