@@ -4,8 +4,8 @@ PY := .venv/bin/python
 SERVERS ?= all
 # Most tests wait more than they work: more of them at once than there are processors.
 WORKERS ?= 7
-# tests/install needs a wheel, so it has a target of its own.
-SUITE := --ignore tests/install tests
+# tests/install needs a wheel and tests/endurance minutes, so they have targets of their own.
+SUITE := --ignore tests/install --ignore tests/endurance tests
 JOBS ?= $(shell nproc 2>/dev/null || echo 1)
 
 C_FILES = $(shell find csrc include tests/c benchmarks/c -name '*.[ch]' -o -name '*.cpp' 2>/dev/null)
@@ -30,7 +30,7 @@ VALGRIND := valgrind;-q;--fair-sched=try;--suppressions=$(CURDIR)/tests/sanitize
 # The tests have time limits: two suites at once (make -j) would slow each other down.
 .NOTPARALLEL:
 .PHONY: help setup build build-c clean demo \
-	test test-c test-python test-aio \
+	test test-c test-python test-aio endurance \
 	check check-format check-lint check-workflows check-types check-headers check-gcc check-clang \
 	check-asan check-tsan check-valgrind check-man check-abi abi-baseline \
 	wheel sdist-check install-check try-python deb deb-check \
@@ -72,6 +72,9 @@ test-python: build
 
 test-aio: build ## Run the conformance tests through cwist_jq.aio, on all servers
 	@$(PY) -m tests.run_python --workers $(WORKERS) --api aio tests/conformance
+
+endurance: build ## Run minutes of crashes, deploys, cancelled tasks and many dead letters
+	@$(PY) -m pytest -q -n 2 --timeout 500 tests/endurance
 
 # ---- checks ----
 

@@ -10,7 +10,7 @@ from .rig import Plan, Rig, Row, rig, rounds
 
 WORKERS = [1, 8, 64]
 ALL_WORKERS = [1, 2, 4, 8, 16, 32, 64]
-JOBS = 10_000
+JOBS = 5_120
 MILLION = 1_000_000
 
 

@@ -124,7 +124,8 @@ def test_a_terminal_is_not_read_in_silence(program: Program, queue: cwist_jq.Que
 def test_ctrl_c_tells_what_was_stored(program: Program, queue: cwist_jq.Queue) -> None:
     with program.terminal("enqueue", queue.name, "--file", "-", "--lines") as terminal:
         terminal.type("one\ntwo\n")
-        eventually(lambda: queue.stats().ready == 2)
+        terminal.read("2/?")  # the bar has counted them, which is after they are stored
+        assert queue.stats().ready == 2
         terminal.type("\x03")
         assert terminal.end() == exits.INTERRUPTED
         assert "2 jobs stored" in terminal.read()
