@@ -5,7 +5,7 @@ from __future__ import annotations
 from . import crowd
 from .rig import Plan, Rig, Row, pinned, rig, rounds
 
-JOBS = 3_000
+JOBS = 2_000
 SMALL, LARGE = 1_000, 1_000_000
 BETWEEN = [10_000, 100_000]
 

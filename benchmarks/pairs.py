@@ -31,13 +31,13 @@ class Pair:
 
 
 PAIRS = [
-    Pair("enqueue", 8_000),
-    Pair("enqueue", 16_000, pinned=True),
-    Pair("enqueue-many", 100_000, tuned=True),
-    Pair("drain", 50_000, filled=True, tuned=True),
-    Pair("drain-next", 50_000, filled=True),
-    Pair("drain-one", 4_000, filled=True),
-    Pair("drain-one", 8_000, filled=True, pinned=True),
+    Pair("enqueue", 6_000),
+    Pair("enqueue", 12_000, pinned=True),
+    Pair("enqueue-many", 80_000, tuned=True),
+    Pair("drain", 40_000, filled=True, tuned=True),
+    Pair("drain-next", 40_000, filled=True),
+    Pair("drain-one", 3_000, filled=True),
+    Pair("drain-one", 6_000, filled=True, pinned=True),
 ]
 
 

@@ -6,6 +6,7 @@ Everything runs on private servers. The programs must be built before: `make ben
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -62,6 +63,8 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
 def main(words: Sequence[str] | None = None) -> int:
     """The command line."""
     chosen = _arguments(words)
+    # An installed package has its bytecode in files; so the first start of ours writes them too.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     plan = Plan(chosen.engines, chosen.sides, chosen.rounds, chosen.scale, chosen.full)
     try:
         for group in chosen.groups:
