@@ -180,6 +180,11 @@ def escape(text):
     return "\\&" + text if text.startswith((".", "'")) else text
 
 
+def word_parts(word):
+    """What opens a word, its middle, the () of a call, and what closes it."""
+    return _WORD.fullmatch(word).groups()
+
+
 def marked(word, names, own):
     """The macro for the middle of a word, or None."""
     called = re.fullmatch(r"(cwist_\w+)\(\)", word)
@@ -210,7 +215,7 @@ def prose(text, names, own=()):
             lines.append(".Pp")
         waiting = []
         for word in paragraph.split():
-            opening, middle, calling, closing = _WORD.fullmatch(word).groups()
+            opening, middle, calling, closing = word_parts(word)
             macro = marked(middle + calling, names, own)
             if macro is None:
                 waiting.append(word)

@@ -93,6 +93,21 @@ def test_what_python_stores_c_claims(
     assert observer.leftovers(queue_name) == []
 
 
+def test_looking_after_a_queue(
+    url: str, queue: cwist_jq.Queue, queue_name: str, tmp_path: Path
+) -> None:
+    call = {"look": "look_after(conn, argv[3])"}
+    run = runner(compiled("Looking after a queue", call, tmp_path), url, queue_name)
+    queue.enqueue_many([b"one", b"two"])
+    assert run("look") == [
+        "20000 ms left",
+        "1 ready, 1 claimed, 0 dead",
+        "2 purged",
+        "0 ready, 0 claimed, 0 dead, paused",
+    ]
+    assert not queue.stats().paused
+
+
 def test_everyday_use(url: str, queue: cwist_jq.Queue, queue_name: str, tmp_path: Path) -> None:
     calls = {"promise": 'promise(queue, "call home")', "keep": "keep_promise(queue)"}
     program = compiled("Everyday use", {**calls, "mend": "mend(queue)"}, tmp_path)
