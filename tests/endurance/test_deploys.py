@@ -19,7 +19,7 @@ from tests.worker.helpers import Process, Steps, data, is_done, pairs
 PERIOD = 0.3
 DEPLOYS = 200
 #: How many versions are up at once: a worker has some time to start before it is replaced.
-AT_ONCE = 3
+AT_ONCE = 5
 JOBS_EACH = 8
 
 #: A job has one delivery: one that a deploy spent would be a dead letter.
