@@ -6,6 +6,7 @@ SERVERS ?= all
 WORKERS ?= 7
 # tests/install needs a wheel and tests/endurance minutes, so they have targets of their own.
 SUITE := --ignore tests/install --ignore tests/endurance tests
+MINUTES ?= 20
 JOBS ?= $(shell nproc 2>/dev/null || echo 1)
 
 C_FILES = $(shell find csrc include tests/c benchmarks/c -name '*.[ch]' -o -name '*.cpp' 2>/dev/null)
@@ -30,11 +31,11 @@ VALGRIND := valgrind;-q;--fair-sched=try;--suppressions=$(CURDIR)/tests/sanitize
 # The tests have time limits: two suites at once (make -j) would slow each other down.
 .NOTPARALLEL:
 .PHONY: help setup build build-c clean demo \
-	test test-c test-python test-aio endurance \
+	test test-c test-python test-aio endurance torture \
 	check check-format check-lint check-workflows check-types check-headers check-gcc check-clang \
 	check-asan check-tsan check-valgrind check-man check-abi abi-baseline \
 	wheel sdist-check install-check try-python deb deb-check \
-	matrix platforms \
+	docs matrix platforms \
 	bench bench-build bench-peers bench-report bench-profile
 
 help: ## Show this list
@@ -75,6 +76,9 @@ test-aio: build ## Run the conformance tests through cwist_jq.aio, on all server
 
 endurance: build ## Run minutes of crashes, deploys, cancelled tasks and many dead letters
 	@$(PY) -m pytest -q -n 2 --timeout 500 tests/endurance
+
+torture: build ## Kill everything at random and prove that nothing is lost: MINUTES=20 [SEED=…]
+	@$(PY) -m tests.fault.torture --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 # ---- checks ----
 
@@ -138,6 +142,18 @@ check-abi: build-c
 
 abi-baseline: build-c ## Accept the ABI as it is now: csrc/abi
 	@$(PY) csrc/tools/check_abi.py --renew build/c/libcwist_jq.so
+
+# ---- documentation ----
+
+.venv/docs: docs/requirements.txt | setup
+	@echo "docs: installing docs/requirements.txt"
+	@$(PY) -m pip install -q --disable-pip-version-check -r docs/requirements.txt \
+		>build/docs.log 2>&1 || { cat build/docs.log; exit 1; }
+	@touch $@
+
+docs: .venv/native .venv/docs ## Build the documentation, with its reference, into build/docs
+	@$(PY) -m sphinx -q -W --keep-going -b html -d build/doctrees docs build/docs
+	@echo "docs: build/docs/index.html"
 
 # ---- packages ----
 
