@@ -65,6 +65,7 @@ class Proxy:
         self._stalled = {UP: False, DOWN: False}
         self._delay = {UP: 0.0, DOWN: 0.0}
         self._lose: bytes | None = None
+        self._stall_at: bytes | None = None
         self._refusing = False
         self._reset = True
         self._accepted = 0
@@ -119,6 +120,17 @@ class Proxy:
             for direction in directions or (UP, DOWN):
                 self._stalled[direction] = True
 
+    def stall_at(self, request: bytes) -> None:
+        """Stalls what goes up when a piece with these bytes comes; that one is held back too."""
+        with self._change:
+            self._stall_at = request
+
+    @property
+    def stalls(self) -> bool:
+        """Whether what goes up is held back."""
+        with self._change:
+            return self._stalled[UP]
+
     def flow(self) -> None:
         """Ends stalls, delays, refusals and faults that have not struck yet."""
         with self._change:
@@ -127,6 +139,7 @@ class Proxy:
                 self._delay[direction] = 0.0
                 self._budget[direction] = None
             self._lose = None
+            self._stall_at = None
             self._refusing = False
             self._change.notify_all()
 
@@ -235,7 +248,7 @@ class Proxy:
                 data = source.recv(65536)
             except OSError:
                 break
-            if not data or not self._hold(link, direction):
+            if not data or not self._hold(link, direction, data):
                 break
             data, cut_now = self._judge(link, direction, data)
             with contextlib.suppress(OSError):
@@ -249,11 +262,14 @@ class Proxy:
             self._change.notify_all()
         link.cut(reset=reset)
 
-    def _hold(self, link: _Link, direction: str) -> bool:
+    def _hold(self, link: _Link, direction: str, data: bytes) -> bool:
         """Waits out delays and stalls; False when the connection was cut meanwhile."""
         if self._delay[direction]:
             time.sleep(self._delay[direction])
         with self._change:
+            if direction == UP and self._stall_at is not None and self._stall_at in data:
+                self._stall_at = None
+                self._stalled[UP] = True
             while self._stalled[direction] and link.number in self._links:
                 self._change.wait()
             return link.number in self._links

@@ -113,7 +113,8 @@ int cwist_jq__confirmation(uint64_t *sequence, const cwist_jq__answer *answer,
 /* What an answer that is no plain confirmation means for its post. */
 static void judge_answer(piece *p, cwist_jq__post *post, const cwist_jq__answer *answer)
 {
-    bool taken = cwist_jq__answer_is_taken(answer);
+    bool taken = cwist_jq__answer_is_taken(answer) ||
+                 cwist_jq__json_true(cwist_jq__json_member(answer->json, "duplicate"));
     bool ask_whose = post->keyed || (p->goal == CWIST_JQ_FOR_REQUEUE && !post->lost);
 
     if (cwist_jq__answer_is_temporary(answer)) {

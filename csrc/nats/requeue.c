@@ -95,6 +95,9 @@ static void fill(piece *p, size_t i, cwist_jq__json data)
     cwist_jq__headers_add(&post->headers, "Cwist-Dead", letter->place);
     post->subject = cwist_jq__format("%s.re.%s.%s", cwist_jq__nats_queue_of(p->queue)->jobs,
                                      letter->place, letter->told.id);
+    if (post->subject != NULL) { /* its subject is free again once the job is done; this is not */
+        cwist_jq__headers_add(&post->headers, "Nats-Msg-Id", post->subject);
+    }
     post->request = (cwist_jq__request){post->subject, p->payloads[i] != NULL ? p->payloads[i] : "",
                                         len, post->headers.list, post->headers.count};
     if (failed || post->headers.failed || post->subject == NULL) {

@@ -10,6 +10,7 @@ import pytest
 import cwist_jq
 from tests.conformance.helpers import MakeQueue, claim, drain, no_job, only_letter
 from tests.observers import NatsObserver
+from tests.proxy import Proxy
 from tests.waiting import Background, eventually
 
 pytestmark = [pytest.mark.engine("nats"), pytest.mark.servers("all")]
@@ -228,6 +229,25 @@ def test_two_operators_move_each_letter_once(
     assert sum(counts) == len(names)
     assert sorted(job.payload for job in drain(queue, len(names))) == sorted(names)
     assert nats.leftovers(queue_name) == []
+
+
+def test_an_operator_who_is_late_moves_no_letter_twice(
+    make_queue: MakeQueue, nats: NatsObserver, queue_name: str, proxy: Proxy, proxy_url: str
+) -> None:
+    """Meanwhile another one requeued the letter, and the job died again."""
+    queue = make_queue(max_retries=1)
+    (job_id,) = _kill(queue, [b"twice?"])
+    with cwist_jq.connect(proxy_url) as conn, conn.queue(queue_name, max_retries=1) as other:
+        proxy.stall_at(b".jobs.re.")
+        late = Background(lambda: other.dead.requeue(job_id))
+        eventually(lambda: proxy.stalls)
+        queue.dead.requeue(job_id)
+        claim(queue).nack("again")
+        proxy.flow()
+        with pytest.raises(cwist_jq.NotFound):
+            late.result()
+    assert only_letter(nats, queue_name).id == job_id
+    no_job(queue)
 
 
 def test_letters_are_purged(make_queue: MakeQueue, nats: NatsObserver, queue_name: str) -> None:

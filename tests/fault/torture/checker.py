@@ -262,7 +262,8 @@ def _reason(run: _Run, before: Delivery, after: Delivery) -> str | None:
 def _of_acked(run: _Run, before: Delivery, after: Delivery) -> Iterator[tuple[str, bool]]:
     """Why a job was given to another worker although the first could ack it."""
     acked = before.acked_at() or 0.0
-    yield "an ack that a killed server forgot", run.forgotten(acked, after.moment)
+    forgotten = after.moment > acked and run.forgotten(acked, after.moment)
+    yield "an ack that a killed server forgot", forgotten
     yield _EARLY_END, _ended_early(run, before, after)
     yield _LATE_NOTE, _is_late(run, before, after)
 
