@@ -6,6 +6,7 @@ with a dedupe key until it is known to be stored.
 
 from __future__ import annotations
 
+import contextlib
 import random
 import sys
 import time
@@ -19,6 +20,9 @@ from tests.fault.torture.ledger import Ledger
 
 #: How many numbers a producer has for itself.
 SHARE = 10_000_000
+
+#: How many jobs may wait.
+MOST = 2_000
 
 _PAUSE = 0.02
 
@@ -38,6 +42,14 @@ class _Producer:
             way = self._chance.choice([self._plain, self._delayed, self._keyed, self._batch])
             way()
             time.sleep(self._chance.random() * _PAUSE)
+            if self._chance.random() < 0.05:
+                self._wait_for_workers()
+
+    def _wait_for_workers(self) -> None:
+        """Workers that are killed all the time are slow: no more jobs than they can end."""
+        with contextlib.suppress(*PASSING):
+            while self._queue.stats().ready > MOST:
+                time.sleep(10 * _PAUSE)
 
     def _number(self, way: str) -> int:
         self._next += 1
