@@ -179,7 +179,12 @@ static void *create_integer(const redisReadTask *task, long long number)
 
 static void *create_nil(const redisReadTask *task)
 {
-    return add_reply(task);
+    redisReply *reply = add_reply(task);
+
+    if (reply != NULL) {
+        reply->type = REDIS_REPLY_NIL; /* the task says only what kind of nil it was */
+    }
+    return reply;
 }
 
 #if HIREDIS_MAJOR >= 1
