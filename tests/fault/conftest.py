@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -47,10 +49,20 @@ def start() -> Iterator[Callable[..., Child]]:
     """Starts programs of tests.fault.programs; what still runs after the test is killed."""
     made: list[Child] = []
 
-    def make(name: str, *words: object) -> Child:
-        made.append(Child(name, *map(str, words)))
+    def make(name: str, *words: object, env: dict[str, str] | None = None) -> Child:
+        made.append(Child(name, *map(str, words), env=env))
         return made[-1]
 
     yield make
     for one in made:
         one.__exit__()
+
+
+@pytest.fixture(scope="session")
+def shim(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment of a program whose clock can be set and whose names can be lost."""
+    library = tmp_path_factory.mktemp("shim") / "shim.so"
+    source = Path(__file__).with_name("shim.c")
+    command = ["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", str(source), "-o", str(library)]
+    subprocess.run([*command, "-ldl"], check=True)
+    return {"LD_PRELOAD": str(library)}

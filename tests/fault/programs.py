@@ -8,11 +8,13 @@ readings of the monotonic clock, which all processes of a machine share.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
@@ -212,9 +214,103 @@ def inherit(url: str, name: str) -> None:
             sleeper.kill()
 
 
+# ---- under tests/fault/shim.c ----
+
+
+def _shim() -> Any:
+    """The functions of the library that was loaded before all others."""
+    return ctypes.CDLL(os.environ["LD_PRELOAD"])
+
+
+def wrong_clock(url: str, name: str, task: str) -> None:
+    """Enqueues with a delay of a second, or claims twice with leases of a second; says when."""
+    say(int(time.time()))
+    with cwist_jq.connect(url) as conn:
+        queue = conn.queue(name, visibility_timeout=1.0)
+        if task == "enqueue":
+            queue.enqueue(b"delayed", delay=1.0)
+            say(time.monotonic())
+            return
+        for _ in range(2):
+            job = queue.claim(20.0)
+            assert job is not None
+            say(time.monotonic(), job.attempts)
+        job.ack()
+
+
+def set_clock(url: str, name: str, step: str) -> None:
+    """Sets the clock in the middle of a claim, and while a lease is kept."""
+    shim = _shim()
+    with cwist_jq.connect(url) as conn:
+        empty = conn.queue(name + "-empty")
+        queue = conn.queue(name, visibility_timeout=0.5, auto_renew=True)
+        before = time.time()
+        setter = threading.Timer(0.3, shim.shim_set_clock, [ctypes.c_long(int(step))])
+        setter.start()
+        start = time.monotonic()
+        assert empty.claim(1.0) is None
+        say(time.monotonic() - start)
+        say(round(time.time() - before))
+        queue.enqueue(b"kept")
+        job = queue.claim(5.0)
+        assert job is not None
+        shim.shim_set_clock(ctypes.c_long(0))
+        time.sleep(0.6)
+        shim.shim_set_clock(ctypes.c_long(int(step)))
+        time.sleep(0.6)
+        say(job.lease_lost, 0.0 < job.lease_remaining <= 0.5)
+        job.ack()
+
+
+def lost_names(url: str, name: str) -> None:
+    """32 threads work on one queue while the name of its server is lost and found again."""
+    shim = _shim()
+    over = threading.Event()
+    done = [0] * 32
+    failed: list[str] = []
+
+    def work(number: int) -> None:
+        while not over.is_set():
+            try:
+                queue.enqueue(b"x")
+                job = queue.claim(1.0)
+                if job is not None:
+                    job.ack()
+                done[number] += 1
+            except (cwist_jq.ConnectionFailed, cwist_jq.OutcomeUnknown, cwist_jq.LeaseLost) as bad:
+                failed.append(str(bad))
+
+    conn = cwist_jq.connect(url, operation_timeout=0.5, connect_timeout=0.5)
+    queue = conn.queue(name)
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(32)]
+    for thread in threads:
+        thread.start()
+    while min(done) < 3:
+        time.sleep(0.01)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    say("working")
+    sys.stdin.readline()
+    shim.shim_lose_names(1)
+    say("lost")
+    sys.stdin.readline()
+    say(shim.shim_lookups(), len(failed), any("resolve" in text for text in failed))
+    shim.shim_lose_names(0)
+    found = list(done)
+    while any(now < then + 3 for now, then in zip(done, found, strict=True)):
+        time.sleep(0.01)
+    say("all work again")
+    over.set()
+    for thread in threads:
+        thread.join()
+    say(before, len(list(Path("/proc/self/fd").iterdir())))
+    queue.close()
+    conn.close()
+
+
 def main(words: list[str]) -> NoReturn:
     """Runs one of the programs above."""
     programs = (hold, wait, interrupted, leave, fork, storm, inherit, pipe)
+    programs += (wrong_clock, set_clock, lost_names)
     chosen = {program.__name__: program for program in programs}
     chosen[words[0]](*words[1:])
     sys.exit(0)

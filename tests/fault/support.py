@@ -116,15 +116,15 @@ def leftovers(observer: Observer, queue: str, *, dead: int = 0) -> list[str]:
 class Child:
     """A program of tests.fault.programs in a process of its own, spoken to by lines."""
 
-    def __init__(self, name: str, *words: str) -> None:
+    def __init__(self, name: str, *words: str, env: dict[str, str] | None = None) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tests.fault.programs", name, *words],
             cwd=servers.ROOT,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            env={**os.environ, "PYTHONUNBUFFERED": "1", **(env or {})},
         )
         watchdog.watch(self.pid)
 
@@ -140,6 +140,13 @@ class Child:
         line = output.readline()
         assert line, f"it ended early: {self.errors()}"
         return line.rstrip("\n")
+
+    def go_on(self) -> None:
+        """Ends its wait for a line."""
+        to: IO[str] | None = self.process.stdin
+        assert to is not None
+        to.write("\n")
+        to.flush()
 
     def errors(self) -> str:
         """What it wrote to stderr, once it has ended."""
@@ -162,7 +169,7 @@ class Child:
 
     def __exit__(self, *_: object) -> None:
         self.kill()
-        for stream in (self.process.stdout, self.process.stderr):
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             if stream is not None:
                 stream.close()
 
