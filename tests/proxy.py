@@ -68,7 +68,9 @@ class Proxy:
         self._stall_at: bytes | None = None
         self._refusing = False
         self._reset = True
+        self._crumb = 0
         self._accepted = 0
+        self._tries: list[float] = []
         self._closed = False
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.host = "127.0.0.1"
@@ -141,6 +143,7 @@ class Proxy:
             self._lose = None
             self._stall_at = None
             self._refusing = False
+            self._crumb = 0
             self._change.notify_all()
 
     def delay(self, seconds: float, *directions: str) -> None:
@@ -148,6 +151,11 @@ class Proxy:
         with self._change:
             for direction in directions or (UP, DOWN):
                 self._delay[direction] = seconds
+
+    def crumble(self, size: int) -> None:
+        """Passes on that many bytes at a time, each a packet of its own; 0: as they come."""
+        with self._change:
+            self._crumb = size
 
     def refuse(self) -> None:
         """Closes new connections at once, as a server does that is going down."""
@@ -165,6 +173,12 @@ class Proxy:
     def accepted(self) -> int:
         """How many connections were accepted so far."""
         return self._accepted
+
+    @property
+    def tries(self) -> list[float]:
+        """The moments at which somebody tried to connect, also in vain."""
+        with self._change:
+            return list(self._tries)
 
     @property
     def connections(self) -> int:
@@ -220,6 +234,7 @@ class Proxy:
             except OSError:
                 return
             with self._change:
+                self._tries.append(time.monotonic())
                 refusing, upstream = self._refusing or self._closed, self._upstream
             try:
                 server = None if refusing else socket.create_connection(upstream, timeout=5.0)
@@ -251,9 +266,10 @@ class Proxy:
             if not data or not self._hold(link, direction, data):
                 break
             data, cut_now = self._judge(link, direction, data)
+            size = self._crumb or len(data)
             with contextlib.suppress(OSError):
-                if data:
-                    target.sendall(data)
+                for place in range(0, len(data), size or 1):
+                    target.sendall(data[place : place + size])
             if cut_now:
                 reset = self._reset
                 break

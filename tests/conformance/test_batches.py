@@ -200,6 +200,7 @@ def test_a_hundred_megabytes_in_one_call(
 def test_a_bad_item_stops_the_whole_piece(
     queue: cwist_jq.Queue, observer: Observer, queue_name: str, call: str
 ) -> None:
+    """B01: what is wrong with an item is found before anything is sent."""
     unsent = cwist_jq.NotSent
     bad: list[tuple[Any, type[cwist_jq.Error]]] = [
         (cwist_jq.Item(b"x", type="a\nb"), cwist_jq.InvalidParam),

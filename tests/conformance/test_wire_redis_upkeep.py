@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -260,3 +261,51 @@ def test_an_idle_paused_worker_is_quiet(
     before = calls()
     no_job(queue, timeout=3)
     assert 3 <= calls() - before <= 33
+
+
+# ---- consumers that were left behind ----
+
+
+def _reap_script() -> str:
+    """The script as the library sends it."""
+    folder = Path(__file__).parents[2] / "csrc" / "redis" / "lua"
+    return (folder / "includes" / "call.lua").read_text() + (folder / "reap-1.lua").read_text()
+
+
+def test_only_consumers_that_hold_nothing_are_reaped(
+    make_queue: MakeQueue, redis: RedisObserver, queue_name: str
+) -> None:
+    """L07, M03: a hundred that claimed nothing go; the one that died with ten jobs loses none.
+
+    The library looks once a minute, for those that were silent for a minute or longer. Here its
+    script is run all the time, and a tenth of a second is long.
+    """
+    stream = redis.key(queue_name, "s")
+    dead = make_queue(visibility_timeout=0.5, consumer="dead")
+    ids = dead.enqueue_many([b"%d" % number for number in range(10)])
+    assert len(dead.claim_many(10)) == 10
+    for number in range(100):
+        redis.client.xgroup_createconsumer(stream, "cwist-jq", f"left-{number}")
+
+    def all_silent() -> bool:
+        consumers = redis.client.xinfo_consumers(stream, "cwist-jq")
+        return all(consumer["idle"] > 150 for consumer in consumers)
+
+    eventually(all_silent)
+    script = _reap_script()
+
+    def reap() -> int:
+        return int(redis.client.eval(script, 1, stream, "cwist-jq", 100, 60))
+
+    assert [reap(), reap(), reap()] == [60, 40, 0]
+    assert [one["name"] for one in redis.client.xinfo_consumers(stream, "cwist-jq")] == [b"dead"]
+    taker = make_queue(visibility_timeout=0.5, consumer="taker")
+    found: list[str] = []
+    while len(found) < 10:
+        job = claim(taker)
+        reap()
+        found.append(job.id)
+        job.ack()
+    assert sorted(found) == sorted(ids)
+    no_job(taker)
+    eventually(reap)

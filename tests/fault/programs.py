@@ -214,6 +214,31 @@ def inherit(url: str, name: str) -> None:
             sleeper.kill()
 
 
+def outlive(url: str, name: str) -> None:
+    """Enqueues before and after the end of the server, as a C program does."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    with cwist_jq.connect(url, operation_timeout=0.3) as conn:
+        queue = conn.queue(name)
+        queue.enqueue(b"x")
+        say("stored")
+        sys.stdin.readline()
+        for _ in range(3):
+            try:
+                queue.enqueue(b"x")
+            except cwist_jq.Error as error:
+                say(type(error).__name__)
+
+
+def requeue_all(url: str, name: str) -> None:
+    """Requeues all dead letters, when it is told to."""
+    with cwist_jq.connect(url) as conn:
+        queue = conn.queue(name)
+        queue.dead_count()
+        say("ready")
+        sys.stdin.readline()
+        queue.dead.requeue_all()
+
+
 # ---- under tests/fault/shim.c ----
 
 
@@ -310,7 +335,7 @@ def lost_names(url: str, name: str) -> None:
 
 def main(words: list[str]) -> NoReturn:
     """Runs one of the programs above."""
-    here = (hold, wait, interrupted, leave, fork, storm, inherit, pipe)
+    here = (hold, wait, interrupted, leave, fork, storm, inherit, pipe, outlive, requeue_all)
     under_shim = (wrong_clock, set_clock, lost_names)
     chosen: dict[str, Any] = {program.__name__: program for program in (*here, *under_shim)}
     chosen[words[0]](*words[1:])

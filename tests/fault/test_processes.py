@@ -38,6 +38,26 @@ def test_sockets_are_not_inherited(start: _Start, engine: str, proxy: Any, proxy
     eventually(lambda: proxy.connections == 0, 2.0)
 
 
+@pytest.mark.parametrize("way", ["tcp", "unix"])
+def test_a_server_that_goes_away_ends_no_program(
+    start: _Start, make_server: Callable[..., Any], engine: str, queue_name: str, way: str
+) -> None:
+    """F03: with the signals as a C program has them, idle connections and calls in turn."""
+    if way == "unix" and engine == "redis":
+        server = make_server(unix_socket=True)
+        url = f"unix://{server.socket_path}"
+    else:
+        server = make_server()
+        url = server.url
+    child = start("outlive", url, queue_name)
+    assert child.line() == "stored"
+    server.kill()
+    child.go_on()
+    for _ in range(3):
+        assert child.line() in ("ConnectionFailed", "OutcomeUnknown")
+    assert child.wait() == 0, child.errors()
+
+
 @pytest.mark.slow
 @pytest.mark.servers("all")
 def test_a_storm_of_signals(start: _Start, url: str, queue_name: str) -> None:

@@ -58,7 +58,7 @@ def test_a_cut_enqueue_many_tells_the_truth(
     queue_name: str,
     direction: str,
 ) -> None:
-    """D08, L05: an id is stored once, an unknown one at most once, the others are not."""
+    """B01, D08, L05: an id is stored once, an unknown one at most once, the others are not."""
     queue = open_queue(proxy_url, queue_name, operation_timeout=2.0)
     queue.enqueue_many(_batch("warm"))
     total = _measure(proxy, direction, lambda: queue.enqueue_many(_batch("measure")))
@@ -251,7 +251,7 @@ def test_a_server_that_fills_up_during_a_batch(
     open_queue: Callable[..., Any],
     queue_name: str,
 ) -> None:
-    """S03: what fits is stored, in order; the rest says OOM, or that it was not sent."""
+    """B01, S03: what fits is stored, in order; the rest says OOM, or that it was not sent."""
     server = make_server()
     watcher = make_observer("redis", server.url)
     queue = open_queue(server.url, queue_name, operation_timeout=1.0)
