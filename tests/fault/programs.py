@@ -229,6 +229,29 @@ def outlive(url: str, name: str) -> None:
                 say(type(error).__name__)
 
 
+def crash(url: str, name: str, visibility: str) -> None:
+    """Claims a job, says when, and is gone."""
+    queue = cwist_jq.connect(url).queue(
+        name, visibility_timeout=float(visibility), max_retries=3, retry_delay=5.0
+    )
+    job = queue.claim(20.0)
+    say(None if job is None else job.attempts, time.monotonic())
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def claims(url: str, name: str, visibility: str) -> None:
+    """Claims and acks without a pause, until it is killed."""
+    queue = cwist_jq.connect(url).queue(
+        name, visibility_timeout=float(visibility), max_retries=1000
+    )
+    say("working")
+    while True:
+        job = queue.claim(1.0)
+        if job is not None:
+            time.sleep(0.002)
+            job.ack()
+
+
 def requeue_all(url: str, name: str) -> None:
     """Requeues all dead letters, when it is told to."""
     with cwist_jq.connect(url) as conn:
@@ -335,7 +358,20 @@ def lost_names(url: str, name: str) -> None:
 
 def main(words: list[str]) -> NoReturn:
     """Runs one of the programs above."""
-    here = (hold, wait, interrupted, leave, fork, storm, inherit, pipe, outlive, requeue_all)
+    here = (
+        hold,
+        wait,
+        interrupted,
+        leave,
+        fork,
+        storm,
+        inherit,
+        pipe,
+        outlive,
+        requeue_all,
+        crash,
+        claims,
+    )
     under_shim = (wrong_clock, set_clock, lost_names)
     chosen: dict[str, Any] = {program.__name__: program for program in (*here, *under_shim)}
     chosen[words[0]](*words[1:])

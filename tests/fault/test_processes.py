@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import random
 import signal
 import time
 from collections.abc import Callable
@@ -10,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.fault.support import Child, blocked_claims, leftovers, must_claim
+from tests.fault.support import Child, blocked_claims, drain, leftovers, must_claim
 from tests.waiting import eventually
 
 _Start = Callable[..., Child]
@@ -193,6 +195,51 @@ def test_a_killed_holder_gives_its_job_back(
     assert time.monotonic() - held < 1.25
     assert job.attempts == 2
     job.ack()
+
+
+@pytest.mark.slow
+def test_a_crash_loop_has_the_pace_of_the_leases(
+    start: _Start, url: str, make_queue: Callable[..., Any], observer: Any
+) -> None:
+    """X01, X07: under a supervisor that waits for nothing. The retry delay is for nacks alone."""
+    visibility = 0.8
+    queue = make_queue(visibility_timeout=visibility, max_retries=3)
+    queue.enqueue(b"poison")
+    moments = []
+    for attempt in (1, 2, 3):
+        child = start("crash", url, queue.name, visibility)
+        said, moment = child.line().split()
+        assert int(said) == attempt
+        moments.append(float(moment))
+        assert child.wait() == -signal.SIGKILL
+    for earlier, later in itertools.pairwise(moments):
+        assert visibility - 0.05 <= later - earlier <= visibility + 1.0
+    assert queue.claim(visibility + 0.5) is None
+    assert queue.dead_count() == 1
+    assert leftovers(observer, queue.name, dead=1) == []
+
+
+@pytest.mark.slow
+@pytest.mark.engine("redis")
+def test_workers_killed_at_any_moment_leave_nothing_that_locks(
+    start: _Start, url: str, make_queue: Callable[..., Any], observer: Any
+) -> None:
+    """L01, L02: also in the middle of a recovery; no key is left, and anyone goes on at once."""
+    visibility = 0.2
+    queue = make_queue(visibility_timeout=visibility, max_retries=1000)
+    total = 0
+    for _ in range(10):
+        children = [start("claims", url, queue.name, visibility) for _ in range(3)]
+        for child in children:
+            assert child.line() == "working"
+        queue.enqueue_many(b"%d" % number for number in range(total, total + 100))
+        total += 100
+        for child in children:
+            time.sleep(random.uniform(0.0, 0.15))
+            child.kill()
+        assert set(observer.keys(queue.name)) <= {"s", "conf"}
+    drain(queue, observer)
+    assert leftovers(observer, queue.name) == []
 
 
 @pytest.mark.slow

@@ -16,7 +16,8 @@ from tests.proxy import DOWN, UP, Proxy
 pytestmark = pytest.mark.engine("redis")
 
 VISIBILITY = 0.3
-DEADLINE = 3.0
+LONG = 3.0
+SHORT = 0.6
 
 
 class _Liar(Proxy):
@@ -94,7 +95,7 @@ ODD = {
 
 
 def _told(
-    liar: _Liar, queue: Any, observer: Any, answer: bytes, deadline: float = DEADLINE
+    liar: _Liar, queue: Any, observer: Any, answer: bytes, deadline: float
 ) -> tuple[Any, Exception | None]:
     """What a blocked claim makes of an answer that stands in the place of a job."""
     claim = blocked_claim(queue, observer, deadline)
@@ -126,7 +127,7 @@ def test_nothing_in_any_shape_is_waited_over(
     liar: _Liar, queue_behind: Any, observer: Any, answer: bytes
 ) -> None:
     """S08: the same claim gets the job, which the server gave away once in vain."""
-    job, error = _told(liar, queue_behind, observer, answer)
+    job, error = _told(liar, queue_behind, observer, answer, LONG)
     assert error is None
     assert (job.payload, job.attempts) == (b"behind", 2)
     job.ack()
@@ -138,7 +139,7 @@ def test_an_answer_of_an_unknown_shape_harms_nobody(
     liar: _Liar, queue_behind: Any, observer: Any, answer: bytes
 ) -> None:
     """S08: an error of its own or another try, in time; the handle and the job live."""
-    job, error = _told(liar, queue_behind, observer, answer)
+    job, error = _told(liar, queue_behind, observer, answer, SHORT)
     assert job is not None or isinstance(
         error, cwist_jq.ProtocolError | cwist_jq.Refused | cwist_jq.ConnectionFailed
     ), error
