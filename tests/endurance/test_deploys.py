@@ -46,7 +46,7 @@ class _Deploys:
 
     def keep(self, most: int) -> None:
         """Ends the oldest until that many are left."""
-        for one in self._running[: len(self._running) - most]:
+        for one in self._running[: max(0, len(self._running) - most)]:
             one.signal(signal.SIGTERM)
         while len(self._running) > most:
             one = self._running[0]
