@@ -11,6 +11,9 @@ import pytest
 from tests.fault.support import Child, blocked_claims, leftovers
 from tests.waiting import eventually
 
+#: A deadline on a clock that was set back would be waited for an hour.
+pytestmark = pytest.mark.timeout(60)
+
 _HOUR = 3600
 #: How much later than it may a job may come. On NATS a delayed one has half a second.
 _LATE = 0.7
