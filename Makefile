@@ -9,7 +9,7 @@ SUITE := --ignore tests/install --ignore tests/endurance tests
 MINUTES ?= 20
 JOBS ?= $(shell nproc 2>/dev/null || echo 1)
 
-C_FILES = $(shell find csrc include tests/c benchmarks/c -name '*.[ch]' -o -name '*.cpp' 2>/dev/null)
+C_FILES = $(shell find csrc include tests/c tests/fault benchmarks/c -name '*.[ch]' -o -name '*.cpp' 2>/dev/null)
 NATIVE_INPUTS := $(shell find csrc include -name '*.[ch]' -o -name '*.lua' -o -name '*.py' -o -name '*.txt' -o -name '*.in') \
 	setup.py pyproject.toml $(wildcard packaging/cwist_build/*.py) \
 	$(wildcard cwist_jq/*.c cwist_jq/*.h cwist_jq/_ffi_build.py)

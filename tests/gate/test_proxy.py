@@ -156,3 +156,25 @@ def test_leads_to_another_server(relay: Proxy) -> None:
             assert conn.recv(10) == b"x"
         listener.shutdown(socket.SHUT_RDWR)
     assert other == [b"x"]
+
+
+def test_crumbs(relay: Proxy, seen: list[bytes]) -> None:
+    relay.crumble(3)
+    with _open(relay) as conn:
+        for _ in range(20):  # packets may meet on their way, but hardly all of them each time
+            conn.sendall(b"0123456789")
+            got = b""
+            while len(got) < 10:
+                got += conn.recv(65536)
+            assert got == b"0123456789"
+    assert len(seen) > 20
+
+
+def test_tries_in_vain_are_seen(relay: Proxy) -> None:
+    start = time.monotonic()
+    relay.refuse()
+    with _open(relay) as conn:
+        assert _rest(conn) == b""
+    (moment,) = relay.tries
+    assert start <= moment <= time.monotonic()
+    assert relay.accepted == 0
