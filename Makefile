@@ -4,7 +4,7 @@ PY := .venv/bin/python
 SERVERS ?= all
 # Most tests wait more than they work: more of them at once than there are processors.
 WORKERS ?= 7
-# tests/install needs a wheel and tests/endurance minutes, so they have targets of their own.
+# tests/install builds packages and tests/endurance takes minutes: they have targets of their own.
 SUITE := --ignore tests/install --ignore tests/endurance tests
 MINUTES ?= 20
 JOBS ?= $(shell nproc 2>/dev/null || echo 1)
@@ -26,6 +26,9 @@ TSAN_ENV := TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:die_after_fork=
 
 # One thread at a time runs there: without fairness a busy one would keep the others out.
 VALGRIND := valgrind;-q;--fair-sched=try;--suppressions=$(CURDIR)/tests/sanitizers/valgrind.supp;--error-exitcode=9;--leak-check=full;--show-leak-kinds=definite;--errors-for-leak-kinds=definite
+
+# Optimized, for the warnings that only come with that; valgrind runs it too.
+GCC_BUILD := build/gcc -DCMAKE_C_COMPILER=gcc -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS=-g
 
 .DEFAULT_GOAL := help
 # The tests have time limits: two suites at once (make -j) would slow each other down.
@@ -110,7 +113,7 @@ check-headers: | setup
 
 check-gcc: | setup
 	@echo "check: warnings of gcc, export list"
-	@.ci/build-c build/gcc -DCMAKE_C_COMPILER=gcc -DCMAKE_BUILD_TYPE=Release
+	@.ci/build-c $(GCC_BUILD) -DCWIST_JQ_TEST_WRAPPER=
 	@$(PY) csrc/tools/check_exports.py build/gcc/libcwist_jq.so
 
 check-clang: | setup
@@ -129,8 +132,8 @@ check-tsan: | setup
 
 check-valgrind: | setup
 	@echo "check: C tests without narrow time limits under valgrind"
-	@.ci/build-c build/valgrind "-DCWIST_JQ_TEST_WRAPPER=$(VALGRIND)"
-	@$(PY) -m tests.run_c build/valgrind --label "$(MEMCHECK)" --jobs 2
+	@.ci/build-c $(GCC_BUILD) "-DCWIST_JQ_TEST_WRAPPER=$(VALGRIND)"
+	@$(PY) -m tests.run_c build/gcc --label "$(MEMCHECK)" --jobs 2
 
 check-man: | setup
 	@echo "check: man pages"

@@ -16,7 +16,7 @@ from tests.fault.torture.run import torture
 @pytest.mark.slow
 def test_nothing_is_lost(engine: str, tmp_path: Path) -> None:
     """L01, L02, L03, L05, L08, L12, D01, D04, D08, R01, R02, R05, P03, X01: for seconds."""
-    report = torture(engine, 8.0, 4, tmp_path / "run")
+    report = torture(engine, 5.0, 4, tmp_path / "run")
     assert report.violations == [], (tmp_path / "run" / "errors").read_text("utf-8")
     assert report.totals["jobs"] > 100
     assert report.totals["acked"] > 100

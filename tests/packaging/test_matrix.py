@@ -22,7 +22,9 @@ lifecycle: nats: retried: no job within 10 s
 
 
 def test_counts_of_both_runners_are_added_up() -> None:
-    assert matrix.count(_LOG) == matrix.Counts(passed=11 + 9 + 300 + 40 + 3 + 1, failed=3, skipped=3)
+    assert matrix.count(_LOG) == matrix.Counts(
+        passed=11 + 9 + 300 + 40 + 3 + 1, failed=3, skipped=3
+    )
 
 
 def test_what_was_run_again_is_not_counted_twice() -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -68,20 +66,26 @@ def test_an_absent_part_says_so(tmp_path: Path, absent: str) -> None:
 MISSING = {
     "hiredis": (
         [],
-        "hiredis 0.14 or newer is missing: apt install libhiredis-dev, or apk add hiredis-dev, "
-        "or dnf install hiredis-devel, or brew install hiredis, "
-        "or configure with -DCWIST_JQ_WITH_REDIS=OFF",
+        (
+            "hiredis 0.14 or newer is missing: apt install libhiredis-dev, or apk add hiredis-dev, "
+            "or dnf install hiredis-devel, or brew install hiredis, "
+            "or configure with -DCWIST_JQ_WITH_REDIS=OFF"
+        ),
     ),
     "libnats": (
         ["-DCWIST_JQ_WITH_REDIS=OFF"],
-        "libnats 3.4 or newer is missing: apt install libnats-dev, or brew install cnats, "
-        "or configure with -DCWIST_JQ_WITH_NATS=OFF",
+        (
+            "libnats 3.4 or newer is missing: apt install libnats-dev, or brew install cnats, "
+            "or configure with -DCWIST_JQ_WITH_NATS=OFF"
+        ),
     ),
     "openssl": (
         ["-DCWIST_JQ_WITH_REDIS=OFF"],
-        "openssl 1.1.1 or newer is missing: apt install libssl-dev, or apk add openssl-dev, "
-        "or dnf install openssl-devel, or brew install openssl, "
-        "or configure with -DCWIST_JQ_WITH_TLS=OFF",
+        (
+            "openssl 1.1.1 or newer is missing: apt install libssl-dev, or apk add openssl-dev, "
+            "or dnf install openssl-devel, or brew install openssl, "
+            "or configure with -DCWIST_JQ_WITH_TLS=OFF"
+        ),
     ),
 }
 
@@ -126,8 +130,10 @@ def test_missing_programs_are_named_with_their_packages(tmp_path: Path) -> None:
         (
             "pkg-config",
             no_pkg_config,
-            "pkg-config is missing: apt install pkg-config, or apk add pkgconf, "
-            "or dnf install pkgconf-pkg-config, or brew install pkgconf",
+            (
+                "pkg-config is missing: apt install pkg-config, or apk add pkgconf, "
+                "or dnf install pkgconf-pkg-config, or brew install pkgconf"
+            ),
         ),
         ("python", no_python, python),
         ("old-python", [f"-DCWIST_JQ_PYTHON={old_python}"], python),
