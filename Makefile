@@ -18,8 +18,8 @@ DEB_SUITES ?= bookworm trixie testing
 
 # gcc or clang
 SANITIZER_CC ?= gcc
-# The labels of the C tests that valgrind watches; `memcheck` alone means the long ones too.
-MEMCHECK ?= ^memcheck$$
+# The labels of the C tests that valgrind watches; `memcheck` means those on servers too.
+MEMCHECK ?= unit
 ASAN_ENV := ASAN_OPTIONS=detect_leaks=1:abort_on_error=1:detect_stack_use_after_return=1 \
 	UBSAN_OPTIONS=print_stacktrace=1
 TSAN_ENV := TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:die_after_fork=0
@@ -104,8 +104,7 @@ check-workflows: .venv/packaging
 
 check-types: .venv/native
 	@echo "check: types"
-	@.venv/bin/mypy
-	@.venv/bin/mypy --python-version 3.11 tests benchmarks
+	@.venv/bin/mypy cwist_jq packaging .ci/test-wheel.py tests benchmarks
 
 check-headers: | setup
 	@echo "check: headers"
@@ -131,7 +130,7 @@ check-tsan: | setup
 	@$(TSAN_ENV) $(PY) -m tests.run_c build/tsan-$(SANITIZER_CC) --label tsan --jobs 4
 
 check-valgrind: | setup
-	@echo "check: C tests without narrow time limits under valgrind"
+	@echo "check: C tests under valgrind: $(MEMCHECK)"
 	@.ci/build-c $(GCC_BUILD) "-DCWIST_JQ_TEST_WRAPPER=$(VALGRIND)"
 	@$(PY) -m tests.run_c build/gcc --label "$(MEMCHECK)" --jobs 2
 

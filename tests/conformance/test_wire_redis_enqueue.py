@@ -267,7 +267,8 @@ def test_acks_of_many_with_and_without_keys(
     """Each kind has its own commands, and each job its own result."""
     items = [Item(b"%d" % n, dedupe_key=f"k{n}" if n % 3 else None) for n in range(30)]
     queue.enqueue_many(items)
-    jobs = queue.claim_many(30, 1)
+    # A server that does not know the script yet stores those with a key after the others.
+    jobs = sorted(queue.claim_many(30, 1), key=lambda job: int(job.payload))
     redis.client.xdel(redis.key(queue_name, "s"), jobs[1].id)
     with pytest.raises(cwist_jq.LeaseLost) as lost:
         queue.ack_many(jobs[:4])
